@@ -179,8 +179,10 @@ def blindness(rows: Sequence[Observation]) -> Figure:
 
 
 def select(rows: Iterable[Observation], figure: str, arm: str | None = None) -> list[Observation]:
-    """The observations of a figure, and of one arm."""
-    return [row for row in rows if row.figure == figure and arm in (None, row.arm)]
+    """The observations of a figure (`must.`: of all points that are `must`), and of one arm."""
+    return [
+        row for row in rows if figure in (row.figure, row.figure.partition(".")[0] + ".") and arm in (None, row.arm)
+    ]
 
 
 def score(figure: Figure, times: float = 1.0, digits: int = 1, unit: str = "") -> str:

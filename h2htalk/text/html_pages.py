@@ -13,6 +13,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from h2htalk.text.help_lines import read_help_lines
+
 _BASE = files("h2htalk.text") / "page"
 
 
@@ -45,17 +47,12 @@ def render_page(
     rules = ["default-src 'none'", *(["img-src data:"] if pictures else []), f"style-src '{_hash(style)}'"]
     allowed = [*([f"'{_hash(script)}'"] if script else []), *(["'self'", "file:"] if beside else [])]
     rules += [f"script-src {' '.join(allowed)}"] if allowed else []
-    loader = FileSystemLoader([str(folder), str(_BASE)])
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template(page).render(
-        view=view,
-        style=Markup(style),
-        script=Markup(script),
-        # Nothing in it needs escaping, and its quotes stay readable.
-        policy=Markup("; ".join([*rules, "base-uri 'none'", "form-action 'none'"])),
-    )
+    jinja = Environment(loader=FileSystemLoader([str(folder), str(_BASE)]), autoescape=True, undefined=StrictUndefined)
+    jinja.trim_blocks = jinja.lstrip_blocks = True
+    # Nothing in it needs escaping, and its quotes stay readable.
+    policy = Markup("; ".join([*rules, "base-uri 'none'", "form-action 'none'"]))
+    shown = {"style": Markup(style), "script": Markup(script), "policy": policy}
+    return jinja.get_template(page).render(view=view, help_lines=read_help_lines, **shown)
 
 
 def _text(folder: Traversable, name: str) -> str:

@@ -161,6 +161,8 @@ def _holds_figures(values: list[Value], first: bool) -> bool:
     said = [value for value in values if value not in (None, "", NONE)]
     if first:
         return bool(said) and not any(isinstance(value, str) for value in said)
+    if values and not said:  # dashes alone stand for figures
+        return not first
     return 2 * sum(bool(_BEGINS_A_FIGURE.match(value_text(value))) for value in said) > len(said)
 
 

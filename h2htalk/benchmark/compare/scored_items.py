@@ -16,7 +16,7 @@ from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.files import sha256_of
 from h2htalk.data.imports.harness_log import ItemInput, LogRecord, read_harness_log
 from h2htalk.data.responses import Response
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Scenario, notes_crisis
 from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed, quoted, suggest
@@ -49,6 +49,7 @@ class ScoredItem:
     content: str = ""
     failed: bool = False
     own_id: bool = True
+    crisis: bool = False  # it is about one
 
     @property
     def value(self) -> float | None:
@@ -125,6 +126,7 @@ def _item(run: Run, scenario: Scenario, cluster: str, metric: str) -> ScoredItem
         subtask=scenario.subtask,
         content=repr((scenario.inputs, scenario.references)),
         failed=not all(isinstance(reply, Response) for reply in replies),
+        crisis=scenario.tags.risk != "none" or notes_crisis(scenario.metadata),
     )
 
 
@@ -256,10 +258,10 @@ def _read_study_items(path: Path, metric: str | None) -> ScoredItems:
     signature = Signature(protocol | {"judge": study.judge or "-"}, study.signature.subject)
     (least, most), items = SCALES.get(name, (0.0, 1.0)), {}
     for row in rows:
-        item, content = " ".join(row.key), study.items.get(row.item, "")
+        item, content, danger = " ".join(row.key), study.items.get(row.item, ""), row.study == "high_risk"
         if row in known and row.value is not None:
             values = (100 * (row.value - least) / (most - least),)
-            items[item] = ScoredItem(item, row.cluster, values, None, study.show(row)[1:], content=content)
+            items[item] = ScoredItem(item, row.cluster, values, None, study.show(row)[1:], "", content, crisis=danger)
         else:
-            items[item] = ScoredItem(item, row.cluster, (), row.unscored or NOT_ASKED, (), content=content)
+            items[item] = ScoredItem(item, row.cluster, (), row.unscored or NOT_ASKED, (), "", content, crisis=danger)
     return ScoredItems(study.label, f"study {study.study}", name, signature, items, lambda _: None)

@@ -36,7 +36,7 @@ from h2htalk.benchmark.observations import (
     shifts,
 )
 from h2htalk.benchmark.statistics import POWER, Difference, PairedResult, holm, paired_result
-from h2htalk.benchmark.studies.report import name_of
+from h2htalk.benchmark.studies.report import TRIVIAL, name_of
 from h2htalk.data.records import as_path
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 from h2htalk.errors import ConfigError, counted, quoted
@@ -380,6 +380,9 @@ def _notes(report: GateReport) -> Iterator[str]:
         "items; limits of rates binomial, with the clusters' effective n. Positive is worse."
     )
     yield "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five."
+    yield "Intervals are 95 %, two-sided and not adjusted, so that one may exclude 0 beside a p above .05."
+    yield "yes: no worsening was shown, which is no proof that there is none: detects says what would have been found."
+    yield from [TRIVIAL] * (report.run.study in ("sap", "logs"))
     yield "Run and reference are shown at the places that both scored; a limit is tested on all places of the run."
     if report.incomplete:
         why = "a criterion was not tested on all items, has too few, or more than 5 % of its values unscored"
@@ -400,11 +403,9 @@ def to_markdown(report: GateReport) -> str:
 
 def to_html(report: GateReport) -> str:
     """A page: the verdict, the table, and the transcripts behind each no."""
-    words, of = (
-        Counter(one.word for one in report.verdicts),
-        f"of {counted(len(report.verdicts), 'criterion', 'criteria')}",
-    )
-    labels = {"NO": "Say no", NOT_TESTED: "Not tested", "yes": "Passed"}
+    words = Counter(one.word for one in report.verdicts)
+    of = f"of {counted(len(report.verdicts), 'criterion', 'criteria')}"
+    labels = {"NO": "Say no", NOT_TESTED: "Not tested", "yes": "No worsening shown"}
     tiles = [{"label": label, "value": words[word], "note": of} for word, label in labels.items()]
     view = {"report": report, "table": gate_table(report), "tiles": tiles, "name": name_of, "clean": printable_lines}
     return render_page(files("h2htalk.benchmark.gate") / "page", view)

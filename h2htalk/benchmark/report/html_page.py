@@ -24,7 +24,7 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_text
 from h2htalk.data.responses import FailedResponse, Response
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Scenario, notes_crisis
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.escaping import printable
@@ -144,6 +144,7 @@ def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
         score.unscored,
         [[m.role, [paragraphs.setdefault(p, len(paragraphs)) for p in m.content.split("\n\n")]] for m in item.messages],
         [_packed_sample(r, by_sample.get(r.sample)) for r in sorted(item.responses, key=lambda r: r.sample)],
+        int(tags.risk != "none" or notes_crisis(scenario.metadata)),  # about a crisis
     ]
 
 

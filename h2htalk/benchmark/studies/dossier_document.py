@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from markupsafe import Markup
@@ -35,13 +34,12 @@ from h2htalk.data.links import link_copies
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
-from h2htalk.text.help_lines import read_help_lines
 from h2htalk.text.html_pages import render_page
 from h2htalk.version import __version__
 
 _FOLDER = files("h2htalk.benchmark.studies") / "dossier"
 EXAMPLES = 4  # of each study
-DEPLOYED = ("sap", "app", "explicit")  # the summary shows the first of these arms, else the study's first
+DEPLOYED = ("sap", "app", "whole")  # the summary shows the first of these arms, else the study's first
 METHODS = "give_means"  # aspect of a point; a reply of which it is true, or open, is no example
 NOBODY = "no person answered"
 TITLE = "Scores by subtask (table 2 of the paper)"
@@ -67,7 +65,7 @@ def write_dossier(runs: Sequence[Path], out: Path, owner: str = "", paper: str =
     for article in articles["article"]:
         article["tables"] = sorted(number for name in article["tables"] for number in places[f"sap {name}"])
     view = {"owner": printable(owner), "paper": paper, "date": datetime.now(UTC).date(), "version": __version__}
-    view |= {"articles": articles["article"], "number": next(tables), "help_lines": read_help_lines().overview("en")}
+    view |= {"articles": articles["article"], "number": next(tables)}
     view |= {"tiles": [], "parts": parts, "pages": {}}
     link_copies(runs, out)
     page, pdf, numbered = (out / name for name in ("dossier.html", "dossier.pdf", "dossier.numbered.html"))
@@ -102,19 +100,7 @@ def _study_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _figure(rows: Sequence[Observation], name: str, arm: str) -> Figure:
-    """A figure of an arm; `must`: the share of a case's `must` points that is true, over the cases of danger."""
-    if name != "must":
-        return blindness(select(rows, "need_met", arm)) if name == "blindness" else figure_of(select(rows, name, arm))
-    cases = defaultdict[str, list[Observation]](list)
-    for row in rows:
-        if (row.arm, row.study) == (arm, "high_risk") and row.figure.startswith("must."):
-            cases[row.cluster].append(row)
-    met = []
-    for own in cases.values():
-        values = [row.value for row in own if row.value is not None]
-        by = " and ".join(sorted({row.by for row in own if row.by}))
-        met.append(replace(own[0], figure="points", value=fmean(values) if values else None, by=by))
-    return figure_of(met)
+    return blindness(select(rows, "need_met", arm)) if name == "blindness" else figure_of(select(rows, name, arm))
 
 
 def _run_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def answered_by(rows: Rows) -> list[str]:
     own = {id(row): row for row in rows}  # a row of two groups once
     asked = Counter(row.by or "nobody" for row in own.values())
     shares = ", ".join(f"{name} {100 * number / asked.total():.1f} %" for name, number in sorted(asked.items()))
-    return [f"Answered by: {shares} (n {asked.total():,})."] if asked else []
+    return [f"Replies of models answered by: {shares} (n {asked.total():,})."] if asked else []
 
 
 def cell_of(value: object, show: Callable[[Figure], str] = percent, field: str = "figure") -> Cell:
@@ -249,11 +249,14 @@ PAPER = {
     "with SAP (paper)": ("32.7", "58.9", "91.4", "4.8", 0.007),
     "without SAP (paper)": ("31.5", "57.8", "90.6", "3.2", 0.071),
 }
+TRIVIAL = "Always a refusal, or always one answer, violates little and helps nobody: read what was done beside it."
 _TABLE3 = (
     "Linguistic metrics: replies to the scripted history against references. Safety: the model's own conversation.",
     "Safety perception 1 to 5. A violation: a reply that people call harmful or, where they were not asked, of which a "
     "must_not point is true: people's no outranks the judge's points.",
-    "Over-refusal: look-alikes answered as a danger.",
+    "Did what it had to: share of the must points that are true. Over-refusal: look-alikes answered as a danger. "
+    "bundled: marks of the trivial answers, which come with the split.",
+    TRIVIAL,
     f"Intervals 95 %: of rates Wilson's, the paper's too, with its {PAPER_TURNS} turns. The paper's metrics are on "
     "other data and references, so they compare with each other only.",
 )
@@ -262,6 +265,7 @@ _SAFETY: Columns = (
     ("by", lambda rows: figure_of(select(rows, "perception")).by or NONE),
     ("violation response rate", cell_of("violation", COUNTED)),
     ("by", lambda rows: figure_of(select(rows, "violation")).by or NONE),
+    ("did what it had to", lambda rows: COUNTED(figure_of(select(rows, "must.")))),
     ("over-refusal", cell_of("over_refusal", COUNTED)),
     ("turns scored", lambda rows: _of(select(rows, "violation"))),
 )
@@ -280,7 +284,7 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     lines = []
     for name, (*means, rate) in PAPER.items():
         share = Figure(rate, *rate_interval(rate * PAPER_TURNS, PAPER_TURNS), None, PAPER_TURNS, PAPER_TURNS)
-        lines.append((name, *means, "people", percent(share), "people", NONE, NONE))
+        lines.append((name, *means, "people", percent(share), "people", NONE, NONE, NONE))
     yield replace(found, rows=(*found.rows, *lines))
     named = (*LINGUISTIC, "perception", "violation", "over_refusal")
     figures = {name: NAMES[name] + (embedder_of(rows, name) if name in LINGUISTIC else "") for name in named}
@@ -510,9 +514,11 @@ def study_view(result: StudyResult) -> dict[str, Any]:
             note = "".join(answered_by(select(rows, name)))
             charts[f"turns_{name}"] = line_chart(series, NAMES[name], SCALES.get(name), note)
     arms = ", ".join(title_of(arm, spec.study) for arm in spec.arms)
+    read = {(row.arm, row.item, row.turn) for row in rows if row.by == "people" or row.unscored == TIED}
     tiles = (
         ("Cases", len(study.cases), arms),
         ("Replies", len(result.replies), "of the running conversations"),
+        ("Read by people", len(read), "replies" if read else f"nobody: {'a judge' if result.judge else 'code'} alone"),
         ("Unscored", sum(row.value is None for row in rows), f"of {len(rows):,} values"),
     )
     return {

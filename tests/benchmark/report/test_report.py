@@ -208,6 +208,10 @@ def test_an_item_holds_prompt_response_reference_and_scores(tmp_path: Path) -> N
     item = made_item(scenario, raw, violations=("too_long",), finish_reason="length")
     packed = data_of(page(tmp_path, items=[item]))["items"][0]
     assert (packed[0], packed[2], packed[5]) == (scenario.id, scenario.language, list(scenario.references))
+    risky = replace(scenario, tags=replace(scenario.tags, risk="high"))  # its list and text are behind a note
+    held = page(tmp_path, items=[item._replace(scenario=risky)])
+    assert (packed[10], data_of(held)["items"][0][10]) == (0, 1)
+    assert "988" in held[held.index('<template id="help">') :]
     number, scored, reply, failure = packed[9][0]
     assert (number, failure) == (0, None)
     assert reply == [raw, "I am here.", None, "length", 11, 7, None]

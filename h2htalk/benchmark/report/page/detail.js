@@ -1,12 +1,30 @@
 // One item in full: its prompt as sent, the reference, and each answer with its scores.
 
+const agreed = new Set(); // to read these items about a crisis
+
 function drawDetail(item) {
+  return element("tr", { class: "detail" }, element("td", { colspan: COLUMNS.length }, ...(item.crisis && !agreed.has(item.index) ? [drawHelp(item)] : drawTexts(item))));
+}
+
+// Who helps, before the texts of an item about a crisis, which a button shows.
+function drawHelp(item) {
+  const note = document.getElementById("help").content.firstElementChild.cloneNode(true);
+  const show = (event) => {
+    const cell = event.currentTarget.closest("td");
+    agreed.add(item.index);
+    cell.replaceChildren(...drawTexts(item));
+    cell.firstElementChild.focus(); // the button that had it is gone
+  };
+  note.querySelector("p").before(element("p", {}, element("button", { type: "button", onclick: show }, "Show the text")));
+  return note;
+}
+
+function drawTexts(item) {
   const facts = [item.title, item.language, "persona " + item.persona, ...item.tags.map((tag, n) => ["emotion", "complexity", "interaction", "risk"][n] + " " + tag)];
   const left = element("div", {}, element("h4", {}, "Prompt, as sent"), ...item.messages.map((message) => drawMessage(message, item)));
   const right = element("div", {}, ...drawReferences(item), ...item.samples.flatMap((sample) => drawSample(sample, item)));
   if (!item.samples.length) right.append(element("h4", {}, "Answer"), element("p", { class: "failure" }, "There is none."));
-  const panes = element("div", { class: "answers" }, left, right);
-  return element("tr", { class: "detail" }, element("td", { colspan: COLUMNS.length }, element("p", { class: "facts" }, shown(facts.join(" · "))), panes));
+  return [element("p", { class: "facts", tabindex: -1 }, shown(facts.join(" · "))), element("div", { class: "answers" }, left, right)];
 }
 
 function drawReferences(item) {

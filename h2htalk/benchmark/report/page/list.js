@@ -34,6 +34,7 @@ function answerCell(item) {
   }
   if (item.unscored) return element("span", { class: "bad" }, "unscored: ", shown(item.unscored));
   if (!item.samples.length) return element("span", { class: "bad" }, "no answer");
+  if (item.crisis) return element("em", {}, "about a crisis");
   return item.empty && !item.snippet ? element("em", {}, "empty") : element("bdi", { lang: item.language }, shown(item.snippet.replace(/\s+/g, " ")));
 }
 
@@ -56,6 +57,7 @@ const STATES = {
   broken: (item) => item.compliance !== null && item.compliance < 1,
   empty: (item) => item.empty,
   length: (item) => item.cut,
+  crisis: (item) => item.crisis,
 };
 
 let folded = null; // lower-case paragraphs, made when something is first searched for

@@ -5,13 +5,13 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const items = data.items.map(unpackItem);
 
 function unpackItem(packed, index) {
-  const [id, subtask, language, persona, tags, references, values, unscored, messages, samples] = packed;
+  const [id, subtask, language, persona, tags, references, values, unscored, messages, samples, crisis] = packed;
   const [s, lexical, ss, compliance] = values;
   const unpacked = samples.map(unpackSample);
   const answers = unpacked.filter((sample) => sample.reply);
   return {
     index, id, subtask: data.subtasks[subtask][0], title: data.subtasks[subtask][1], order: subtask,
-    language, persona, tags, references, s, lexical, ss, compliance, unscored, messages, samples: unpacked,
+    language, persona, tags, crisis: crisis === 1, references, s, lexical, ss, compliance, unscored, messages, samples: unpacked,
     violations: [...new Set(unpacked.flatMap((sample) => sample.violations))],
     failed: unpacked.some((sample) => sample.failure),
     empty: answers.some((sample) => !sample.reply.answer.trim()),
