@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 
 from h2htalk.benchmark.report.pdf import print_pdf
-from h2htalk.benchmark.studies.report import study_view
+from h2htalk.benchmark.studies.report import SHOWN_REPLIES, replies_to_read, study_view
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, MARK, ErasableFolder, Record, remove_for_good
 from h2htalk.data.files import read_json_object, write_json, write_output, writer_lock, writing
@@ -29,7 +29,7 @@ from h2htalk.data.links import add_link, link_copies, remove_link
 from h2htalk.data.scenario import is_workspace
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, counted, quoted
 from h2htalk.site.context import Context, read_words
-from h2htalk.site.items import help_lines_of, share_item, write_items
+from h2htalk.site.items import share_item, write_items
 from h2htalk.site.leaks import LeakCheck
 from h2htalk.site.pages import write_boards
 from h2htalk.site.sources import read_sources
@@ -122,10 +122,11 @@ def study_pages(context: Context, check: LeakCheck, leave_out: Names = ()) -> It
     """Yield the page of each study, with its charts as files. Chats that people had are theirs: none is shown."""
     for key, result in context.sources.studies:
         view, logs = study_view(result), result.study.spec.study == "logs"
-        replies = [one for one in view["replies"] if not logs and one["case"] not in leave_out]
+        found = [] if logs else replies_to_read(result, SHOWN_REPLIES, public=True)
+        replies = [one for one in found if one["case"] not in leave_out]
         texts = [[one["text"], *(text for _, text in one["said"]), *one["points"]] for one in replies]
         check.check(f"study {result.model}", "reply", [one["case"] for one in replies], texts)
-        shown = {**view, "heading": result.model, "help_lines": help_lines_of(context.language), "replies": replies}
+        shown = {**view, "heading": result.model, "replies": replies}
         yield f"studies/{key}.html", context.page("study.html", shown, depth=1)
         for name, chart in view["charts"].items():
             yield f"studies/{key}-{name}.svg", str(chart)

@@ -27,7 +27,6 @@ from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, all_colu
 from h2htalk.benchmark.report.html_page import script_json
 from h2htalk.benchmark.run import Run
 from h2htalk.data.files import json_line
-from h2htalk.data.languages import Language
 from h2htalk.data.responses import FailedResponse, Response, split_thinking
 from h2htalk.data.scenario import Scenario, notes_crisis
 from h2htalk.data.subtasks import SUBTASKS
@@ -115,7 +114,8 @@ def _page(context: Context, sets: Sequence[ItemSet], check: LeakCheck, heading: 
         for one in sets
     ]
     check.check("items.html", "label", [""], [splits])
-    help_lines = [[name, help_lines_of(name)] for name in shown]
+    rows = {name: read_help_lines().overview(name) for name in shown}
+    help_lines = [[name, [[row, one and one.url, one and str(one.date)] for row, one in rows[name]]] for name in shown]
     rules = [[code, words["rules"][code]] for code in RULES]
     data = script_json({"words": words, "rules": rules, "help": help_lines, "splits": splits, **more})
     view = {"heading": heading, "data": Markup(data), "alone": bool(more)}
@@ -159,12 +159,6 @@ def _whole(value: float | None) -> int | None:
 def _reason(text: str | None) -> str | None:
     """A reason without the message of an exception, which may name paths and addresses."""
     return text and text.partition(":")[0]
-
-
-def help_lines_of(language: Language) -> list[tuple[str, str, str]]:
-    """List the help lines for readers of a language: the row, the page that it is from, and when that was read."""
-    rows = read_help_lines().overview(language)
-    return [(row, one.url if one else "", one.date.isoformat() if one else "") for row, one in rows]
 
 
 def _gist(scenario: Scenario) -> str:

@@ -22,10 +22,9 @@ from h2htalk.data.scenario import Tags
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError
 from h2htalk.site.build import Context, read_words
-from h2htalk.site.items import PARTS, help_lines_of, share_item
+from h2htalk.site.items import PARTS, share_item
 from h2htalk.site.sources import RunSource, Sources
 from h2htalk.text.contracts.violations import RULES
-from h2htalk.text.help_lines import help_rows, read_help_lines
 
 HOSTILE = ["__proto__", "constructor", "</script><img onerror=alert(1)>", "a\u202eb", "x/../../y", "\x1b[31m"]
 
@@ -217,16 +216,6 @@ def test_one_transcript_alone_needs_no_other_file_and_names_what_is_unknown(tmp_
     assert split.scenarios[0].id not in page
     with pytest.raises(ConfigError, match="did you mean 'mini-en-dialogue-base-0"):
         share_item(context, "mini-en-dialogue-base-0")
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_help_lines_have_their_numbers_source_and_date(language: Any) -> None:
-    rows = help_lines_of(language)
-    assert [row for row, *_ in rows] == list(help_rows(language))
-    for row, url, date in rows[:-1]:
-        service = next(one for one in read_help_lines().services if one.url == url and one.number in row)
-        assert date == service.date.isoformat()
-        assert url.startswith(("https://", "http://"))
 
 
 def test_words_are_there_in_both_languages() -> None:

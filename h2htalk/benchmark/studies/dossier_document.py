@@ -40,7 +40,6 @@ from h2htalk.version import __version__
 _FOLDER = files("h2htalk.benchmark.studies") / "dossier"
 EXAMPLES = 4  # of each study
 DEPLOYED = ("sap", "app", "whole")  # the summary shows the first of these arms, else the study's first
-METHODS = "give_means"  # aspect of a point; a reply of which it is true, or open, is no example
 NOBODY = "no person answered"
 TITLE = "Scores by subtask (table 2 of the paper)"
 TICKS = "Grey ticks: baselines near the scores, which are answers that need no model."
@@ -89,14 +88,13 @@ def _study_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:
     asked = f"people: {counted(len(people), 'answer')}, each by up to {max((p.annotators for p in people), default=0)}"
     answering = describe_answering(read_sessions(study.folder), study.folder.answers(), read_costs(path), {})
     facts = [("arms", ", ".join(arms)), ("licence", split.licence), ("fingerprint of the data", split.fingerprint)]
-    fit = [one for one in result.replies if all(a.true is False for a in one.points if a.point.aspect == METHODS)]
     part: dict[str, Any] = {"kind": kind, "title": view["title"], "system": view["model"], "figures": figures}
     part |= {"data": f"{view['split']}, {counted(len(result.replies), 'reply', 'replies')}", "words": words[kind]}
     part |= {"who": ["code", *[f"judge {view['judge']}"] * bool(result.judge), *[asked] * bool(people)]}
     part |= {"warnings": [*(one.partition("; ")[0] for one in view["warnings"]), *[NOBODY] * (not people)]}
     part |= {"tables": [(table, view["charts"].get(table.name)) for table in view["tables"]]}
     part |= {"facts": [*facts, *replace(answering, endpoints={}).facts()], "signature": study.signature}
-    return part | {"examples": replies_to_read(replace(result, replies=tuple(fit)), EXAMPLES)}
+    return part | {"examples": replies_to_read(result, EXAMPLES, public=True)}
 
 
 def _figure(rows: Sequence[Observation], name: str, arm: str) -> Figure:

@@ -408,6 +408,7 @@ TITLES = {
 }
 TABLES = {"sap": sap_tables, "instructions": instruction_tables, "memory": memory_tables, "logs": log_tables}
 SHOWN_REPLIES = 60
+METHODS = "give_means"  # aspect of a point
 LONGEST_SHOWN = 4_000  # characters of a reply
 
 
@@ -557,14 +558,16 @@ def study_text(result: StudyResult) -> str:
     return "\n\n".join([*(table.to_terminal() for table in result.tables()), *result.warnings()])
 
 
-def replies_to_read(result: StudyResult, most: int) -> list[dict[str, Any]]:
-    """The replies with something wrong as a page shows them: violations first, then by the points that they miss."""
+def replies_to_read(result: StudyResult, most: int, public: bool = False) -> list[dict[str, Any]]:
+    """The replies with something wrong as a page shows them, the worst first; `public`: none that may name a method."""
 
     def shown(text: str) -> str:
         return printable_lines(shorten(text, LONGEST_SHOWN))
 
     found = []
     for one in result.replies:
+        if public and any(a.true is not False for a in one.points if a.point.aspect == METHODS):
+            continue
         done = sum(a.point.severity for a in one.points if a.point.kind == "must_not" and a.true)
         done += 3 * bool(one.violation)
         missed = sum(a.point.severity for a in one.points if a.point.kind == "must" and a.true is False)
