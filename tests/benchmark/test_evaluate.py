@@ -22,6 +22,7 @@ from kills import stored_replies, wait_for
 from loopback import Answer, LoopbackServer, completion
 from rich.console import Console
 from splits_made import write_split
+from tables import table
 
 from h2htalk.benchmark.answering import Session, describe_answering
 from h2htalk.benchmark.evaluate import STARVED_REPLIES, evaluate, make_plan, missing_requests
@@ -128,23 +129,7 @@ def test_sampling_is_the_models_own_where_its_api_takes_none_or_it_is_left_to_it
     assert engine_spec(openai, samples=3, model_sampling=True).sampling_temperature is None
 
 
-PAID = "is for openai and anthropic only, not for "
-
-
-@pytest.mark.parametrize(
-    ("model", "given", "message"),
-    [
-        ("hf:m", {"engine_options": {"dtype": "half"}}, r"--engine-option: hf has no engine options \(dtype\); vllm"),
-        ("embedded", {"thinking": 0}, "--thinking is for .* only, not for embedded"),
-        ("embedded", {"model_sampling": True}, "--model-sampling is for .* only, not for embedded"),
-        ("openai:m", {"samples": 3}, "set --temperature"),
-        ("openai:m", {"model_sampling": True, "temperature": 0.7}, "leave out --temperature, or --model-sampling"),
-        ("openai:m", {"model_sampling": True, "seed": 5}, "leave out --seed, or --model-sampling"),
-        ("anthropic:m", {"seed": 5}, "leave out --seed, the model draws by itself"),
-        ("server:m@http://127.0.0.1:1/v1", {"batch": True}, f"--batch {PAID}server"),
-        ("hf:m", {"prices": "mine.toml"}, f"--prices {PAID}hf"),
-    ],
-)
+@pytest.mark.parametrize(("model", "given", "message"), table("benchmark", "engines"))
 def test_what_an_engine_cannot_do_is_refused_beforehand(model: str, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         engine_spec(model, **given)
@@ -211,8 +196,8 @@ def test_another_endpoint_is_refused_unless_accepted_and_then_in_every_table(tmp
     text = io.StringIO()
     print_summary(summary, Console(file=text, width=80))
     written = [tmp_path / "run" / "report.html", *(tmp_path / "run" / "tables").glob("*2.*")]
-    for table in (text.getvalue(), leaderboard([tmp_path / "run"]).rows[0].name, *map(Path.read_text, written)):
-        assert "2 endpoints" in table
+    for shown in (text.getvalue(), leaderboard([tmp_path / "run"]).rows[0].name, *map(Path.read_text, written)):
+        assert "2 endpoints" in shown
     assert f"{second.url} (" in text.getvalue().replace("\n", "")
 
 

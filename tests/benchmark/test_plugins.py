@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table
 
 import h2htalk
 from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, read_scores
@@ -163,20 +164,7 @@ def test_installed_later_it_is_added_by_score_and_a_run_that_has_it_is_read_with
     assert any(item.metrics.get("warmth") for item in scores.values())
 
 
-@pytest.mark.parametrize(
-    ("function", "message"),
-    [
-        ("broken", "ZeroDivisionError: 'division by zero'"),
-        ("too_few", "ValueError: 'it gave not a number from 0 to 1, or None, for each of 22 pairs"),
-        ("too_large", "ValueError: 'it gave not a number from 0 to 1"),
-        ("not_numbers", "ValueError: 'it gave not a number from 0 to 1"),
-        ("texts", "TypeError: "),
-        ("clearing", "ValueError: 'it gave not a number from 0 to 1, or None, for each of 22 pairs'"),
-        ("shortening", "ValueError: 'it gave not a number from 0 to 1, or None, for each of 22 pairs'"),
-        ("leaving", r"SystemExit: '\x1b[31mgone'"),
-        ("telling", "ValueError: 'could not convert string to float: "),
-    ],
-)
+@pytest.mark.parametrize(("function", "message"), table("benchmark", "failing_metrics"))
 def test_one_that_fails_names_itself_and_the_answers_are_kept(
     tmp_path: Path, install: Install, function: str, message: str
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from command_line import h2htalk, h2htalk_here, scripted
 from loopback import LoopbackServer
 from splits_made import scenario_records, write_split
+from tables import table
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
@@ -30,19 +31,7 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
     assert " ".join(sorted(p.name for p in (out / "tables").iterdir())) == names
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("opnai:gpt-4o", "--batch"), "unknown engine 'opnai'"),
-        (("baseline:best",), "unknown baseline 'best'"),
-        (("embedded:gpt",), "unknown embedded model 'gpt'"),
-        (("scripted:missing.jsonl",), "missing.jsonl"),
-        (("embedded", "--sap", "no-patience"), "patience"),
-        (("embedded", "--embedder", "bge-m3"), "minilm"),
-        (("embedded", "--engine-option", "dtype"), "--engine-option 'dtype': write KEY=VALUE, such as dtype=bfloat16"),
-        (("vllm:m", *("--engine-option", "dtype=half") * 2), "--engine-option: dtype is given twice"),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected"), table("cli", "wrong_input"))
 def test_wrong_input_is_one_line_exit_2_and_nothing_written(
     tmp_path: Path, words: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,15 +88,7 @@ def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -
     assert "n\\udcff/exported/scenarios.parquet" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("module", "model", "embedder", "advice"),
-    [
-        ("torch", "hf:./model", "none", "h2htalk[local]"),
-        ("openvino_genai", "embedded", "none", "h2htalk[embedded]"),
-        ("openvino", "baseline:constant", "minilm", "h2htalk[embedded]"),
-        ("FlagEmbedding", "baseline:constant", "bge-m3", "minilm"),
-    ],
-)
+@pytest.mark.parametrize(("module", "model", "embedder", "advice"), table("cli", "extras"))
 def test_a_missing_extra_is_named_with_what_to_type(
     tmp_path: Path, module: str, model: str, embedder: str, advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

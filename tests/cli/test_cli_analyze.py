@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import h2htalk, h2htalk_here
+from tables import table
 
 from h2htalk.data.files import write_jsonl
 
@@ -21,17 +22,7 @@ def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
     assert list(json.loads((out / "summary.json").read_text())["languages"]) == ["en"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("nowhere",), "no split 'nowhere'"),
-        (("mini@1", "--spacy-model", "en_nowhere"), "no spaCy pipeline 'en_nowhere'"),
-        (("mini@1", "--out", "file/below"), "Not a directory"),
-        (("mini@1", "--out", "thesis"), "holds other things ('chapter.tex')"),
-        (("mini@1", "--out", ""), "--out is empty"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
+@pytest.mark.parametrize(("words", "message"), table("cli", "analyze"))
 def test_what_cannot_work_is_one_line_before_the_work_and_writes_nothing(
     tmp_path: Path, words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

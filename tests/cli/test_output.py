@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from splits_made import scenario_records
+from tables import table
 
 from h2htalk.cli.options import LONGEST_ERROR, one_line_errors
 from h2htalk.data.files import write_jsonl
@@ -65,15 +66,7 @@ def test_an_error_line_is_short_and_keeps_its_two_ends(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("五，best", "'五\\uff0cbest'"),
-        ("你是 schlüssel", "'你是 schlüssel'"),
-        ("u\u0308", "'u\\u0308'"),
-        ("a\u202eb\ud800", "'a\\u202eb\\ud800'"),
-        (["好", "\u3000", None], "['好', '\\u3000', None]"),
-        ("x" * 10_000, "'" + "x" * 39 + "…" + "x" * 38 + "'"),
-    ],
+    ("value", "shown"), [*table("cli", "quoted"), ("x" * 10_000, "'" + "x" * 39 + "…" + "x" * 38 + "'")]
 )
 def test_quoted_chinese_can_be_read_and_what_looks_like_something_else_cannot_hide(value: object, shown: str) -> None:
     assert quoted(value) == shown

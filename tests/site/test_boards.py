@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from boards_made import made_runs, made_source, made_split, made_values, sources_of
+from tables import table
 
 from h2htalk.benchmark.statistics import Values, sign_flip_p
 from h2htalk.data.signature import Signature
@@ -131,20 +132,7 @@ def test_without_all_subtasks_the_mean_is_over_the_items() -> None:
     assert compared(values).figure == "overall"
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("Qwen2.5-7B-Instruct", 7),
-        ("ollama:qwen2.5:0.5b", 0.5),
-        ("SmolLM2-135M", 0.135),
-        ("org/Qwen3-30B-A3B", 30),
-        ("internlm2_5-7b-chat-1m", 7),
-        ("Qwen2.5-72B-Instruct-128K", 72),
-        ("QwQ-32B-Preview", 32),
-        *((name, None) for name in ("gpt-4o", "Mixtral-8x7B", "gemma-3n-E2B", "m-A3B", "x-4bit", "long-1M", "0B", "B")),
-        *((name, None) for name in ("7B-and-8B", "9" * 5000 + "B", "１B", "v1.5", "baseline:constant", "")),
-    ],
-)
+@pytest.mark.parametrize(("name", "size"), [*table("site", "sizes"), ("9" * 5000 + "B", None)])
 def test_a_size_is_read_where_a_name_states_one_and_never_guessed(name: str, size: float | None) -> None:
     assert size_of(name) == size
 

@@ -21,6 +21,7 @@ from command_line import h2htalk_here
 from judged_made import command
 from scipy import stats
 from studies_made import cases_of, judge_lines, spec, write_script
+from tables import table
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import (
@@ -276,14 +277,14 @@ def one_pair(a: Path, b: Path, *metrics: str | None, scale: str = "0-1") -> Pair
     return compare(a, b, metric=list(metrics) or None, scale=scale).pairs[0]
 
 
-def table(path: Path, scores: Mapping[str, Any]) -> Path:
+def score_table(path: Path, scores: Mapping[str, Any]) -> Path:
     path.write_text("id,score\n" + "".join(f"{name},{score}\n" for name, score in scores.items()))
     return path
 
 
 def test_an_id_makes_no_line_of_its_own(tmp_path: Path) -> None:
     """A line end in an id of somebody's log printed a verdict below the table."""
-    a, b = (table(tmp_path / f"{n}.csv", {'"x\nB is above A (p 0.001)."': n, "y": 0}) for n in (0, 1))
+    a, b = (score_table(tmp_path / f"{n}.csv", {'"x\nB is above A (p 0.001)."': n, "y": 0}) for n in (0, 1))
     lines = h2htalk_here("compare", a, b).stdout.splitlines()
     assert not [line for line in lines if line.startswith("B is above")]
     assert [line for line in lines if "x\\nB is above A" in line]
@@ -373,7 +374,9 @@ def test_items_without_ids_are_matched_by_what_was_asked_and_never_by_position(t
 
 
 def test_tables_are_matched_by_id_alone_and_say_so(tmp_path: Path) -> None:
-    scores = table(tmp_path / "people.csv", {"mini-en-dialogue-base-01": 4, "mini-en-dialogue-base-02": "", "other": 2})
+    scores = score_table(
+        tmp_path / "people.csv", {"mini-en-dialogue-base-01": 4, "mini-en-dialogue-base-02": "", "other": 2}
+    )
     comparison = compare(scores, INSPECT, metric=["score", "asks_back"], scale=["1-5", "0-1"])
     (moved,) = comparison.pairs[0].moved
     assert (moved.id, moved.a.value, moved.b.value) == ("mini-en-dialogue-base-01", 75.0, 100.0)
@@ -382,7 +385,7 @@ def test_tables_are_matched_by_id_alone_and_say_so(tmp_path: Path) -> None:
 
 
 def test_scales_are_declared_and_never_guessed(tmp_path: Path) -> None:
-    scores = table(tmp_path / "a.csv", {"x": 3, "y": 0.5, "z": 0})
+    scores = score_table(tmp_path / "a.csv", {"x": 3, "y": 0.5, "z": 0})
     with pytest.raises(ConfigError, match=r"score of 1 item outside 0-1: x; name the scale"):
         one_pair(scores, scores)
     pair = one_pair(scores, scores, scale="0-5")
@@ -397,7 +400,7 @@ def test_scales_are_declared_and_never_guessed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("metrics", [(), ("lexical", "text_scores/rouge_l")])
 def test_two_metrics_get_no_verdict(answered: tuple[Path, Path], tmp_path: Path, metrics: tuple[str, ...]) -> None:
     """A rating of people and a mean of n-grams were subtracted, and the terminal said which was above."""
-    other = INSPECT if metrics else table(tmp_path / "people.csv", dict.fromkeys(sorted(SCORED), 1))
+    other = INSPECT if metrics else score_table(tmp_path / "people.csv", dict.fromkeys(sorted(SCORED), 1))
     with pytest.raises(ConfigError, match=r"is scored by .* a difference of two metrics says nothing"):
         one_pair(answered[0], other, *metrics)
 
@@ -488,19 +491,9 @@ def test_subtasks_with_each_other_over_dialogues(folder: Path) -> None:
         assert (pair.n, pair.clusters) == (6, 6)
 
 
-@pytest.mark.parametrize(
-    ("option", "text", "message"),
-    [
-        ("scores", "model,A\nmodel-9,1\n", "has no row named like one of imported:model-0"),
-        ("scores", "model,A\nmodel-0,1\nm0,2\n", ":3: a second row of 'm0'"),
-        ("scores", "model,overall\nmodel-0,1\n", "a column is named overall as a figure here is; rename it"),
-        ("ratings", "id,score\nx,1\n", "lacks the column rating; it has id, score"),
-        ("ratings", "id,rating\nx,1\n", ":2: no run that is named here has such an item or sample"),
-    ],
-)
+@pytest.mark.parametrize(("option", "text", "message"), table("benchmark", "correlate_tables"))
 def test_a_wrong_table_is_named(option: str, text: str, message: str, folder: Path, tmp_path: Path) -> None:
-    item = next(iter(load_run(folder / "m0").item_scores))
-    (tmp_path / "table.csv").write_text(text.replace("ID", item), encoding="utf-8")
+    (tmp_path / "table.csv").write_text(text, encoding="utf-8")
     with pytest.raises((ConfigError, DataError)) as raised:
         correlate([folder / "m0"], **{option: tmp_path / "table.csv"})
     assert message in str(raised.value)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from splits_made import scenario_records
+from tables import table
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, TemplateSet, prompt_lines
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
@@ -160,14 +161,7 @@ def test_prompts_are_shown_one_or_all_without_what_acts_on_a_terminal(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "canonical"),
-    [
-        (" Full ", "full"),
-        ("none", "none"),
-        ("no_crisis-conduct", "no-crisis_conduct"),
-        ("no-secure-base, no-autonomy-support", "no-autonomy_support,no-secure_base"),
-        (",".join(f"no-{name}" for name in PRINCIPLES), "none"),
-    ],
+    ("text", "canonical"), [*table("benchmark", "principles"), (",".join(f"no-{name}" for name in PRINCIPLES), "none")]
 )
 def test_a_choice_of_principles_has_one_canonical_form(text: str, canonical: str) -> None:
     assert str(Sap.parse(text)) == canonical
@@ -253,7 +247,7 @@ def test_a_task_without_material_is_an_error(tmp_path: Path) -> None:
         (
             "en/_companion.j2",
             "{% if part %}{% block task %}{% endblock %}{% endif %}",
-            r"dialogue_schedule\.j2:2: block 'material' would never show",
+            r"schedule\.j2:2: block 'material'",
         ),
     ],
 )
@@ -267,20 +261,7 @@ def task(body: str) -> str:
     return f'{{% extends "en/_companion.j2" %}}\n\n{{% block task %}}\n{body}{{% endblock %}}'
 
 
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        ("{{ persoan }}", r":4: 'persoan' is undefined; this template may use .*persona, persona_name"),
-        ("{{ persona.__class__.__mro__ }}", r":4: .*unsafe"),
-        ("{{ range(10 ** 9) | list }}", r":4: Range too big"),
-        # On a machine that has the memory these would fill it, or never end.
-        ("{{ 'a' * (10 ** 11) }}", r":4: the result of \* is too large"),
-        ("{{ ('y' * 999999) ~ persona }}", r": gives more than the 1,000,000 characters"),
-        # One fingerprint, one text: nothing random, and no places in memory.
-        ("{% if sap == '' %}{{ [1, 2] | random }}{% endif %}", r":4: .*'random'"),
-        ("{{ memory | map('upper') }}", r":4: prints a generator, not text; .* \| join"),
-    ],
-)
+@pytest.mark.parametrize(("body", "says"), table("benchmark", "failing_templates"))
 def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str, says: str) -> None:
     path = write(tmp_path, "en/dialogue_base.j2", task(body))
     templates = TemplateSet.load(tmp_path)

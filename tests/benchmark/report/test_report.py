@@ -18,6 +18,7 @@ import pytest
 from hosted_made import call_of
 from rich.console import Console
 from summaries_made import FirstLetters, failed_item, made_item, made_summary, mini_scenarios, same_values, summary_of
+from tables import table
 
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.html_page import ItemView, write_page
@@ -102,19 +103,7 @@ def test_the_longest_figures_of_the_papers_size_are_whole(width: int, encoding: 
         assert ("[80.20, 100.00]" if width >= 118 else short) in line
 
 
-@pytest.mark.parametrize(
-    ("low", "value", "high", "shown"),
-    [
-        (3.6, 4.28, 5.09, "±0.7"),
-        (0.44, 7.48, 59.51, "(0 to 60)"),
-        (10.2, 13.9, 18.5, "(10.2 to 18.5)"),
-        (0.0, 0.0, 0.0, "±0.0"),
-        (0.0, 0.0, 3.2, "(0.0 to 3.2)"),
-        (40.0, 50.4, 60.4, "±10"),
-        (48.96, 49.0, 49.06, "±0.1"),  # one side is half as long again, by less than the last digit
-        (None, 7.0, None, ""),
-    ],
-)
+@pytest.mark.parametrize(("low", "value", "high", "shown"), table("benchmark", "intervals"))
 def test_a_skewed_interval_is_shown_by_its_ends(
     low: float | None, value: float, high: float | None, shown: str
 ) -> None:
@@ -390,15 +379,7 @@ TOTALS = Totals(calls=470, paid=462, free=5, possibly_paid=3, **TOKENS, **MONEY,
 LINE = "Cost: 1.23 US dollars for 462 calls (38,211 tokens in, 12,000 from cache; 9,120 out); at most 0.0500 more for 3"
 
 
-@pytest.mark.parametrize(
-    ("dollars", "shown", "at_most"),
-    [
-        ("0", "0.00", "0.00"),
-        ("0.00001", "less than 0.0001", "0.0001"),
-        ("0.01234", "0.0123", "0.0124"),
-        ("12345.601", "12,345.60", "12,345.61"),
-    ],
-)
+@pytest.mark.parametrize(("dollars", "shown", "at_most"), table("benchmark", "money"))
 def test_money_for_people(dollars: str, shown: str, at_most: str) -> None:
     assert (dollars_text(Decimal(dollars)), dollars_text(Decimal(dollars), at_most=True)) == (shown, at_most)
     assert dollars_text(None) == "unknown"

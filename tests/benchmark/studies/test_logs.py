@@ -11,6 +11,7 @@ import pytest
 from command_line import h2htalk_here
 from rounds_made import NAMES, answer
 from studies_made import spec, write_script
+from tables import table
 
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.logs import RAW, read_logs
@@ -193,16 +194,7 @@ def test_one_violation_more_does_not_make_the_interval_narrow_and_one_chat_has_h
     assert ends["single"][1] - ends["single"][0] > 0.8
 
 
-@pytest.mark.parametrize(
-    ("points", "message"),
-    [
-        ([{"id": "a", "kind": "must", "text": "A."}] * 2, "the id 'a' occurs twice"),
-        ([{"id": "a", "kind": "must", "text": "A.", "check": "fact:F1"}], "names no fact of the case"),
-        ([{"id": "a", "kind": "must", "text": "A.", "check": "length:words:5-2"}], "no reply can meet"),
-        ([{"id": "a b", "kind": "must", "text": "A."}], "points.jsonl:1"),
-        ([], "holds no point"),
-    ],
-)
+@pytest.mark.parametrize(("points", "message"), table("benchmark", "points"))
 def test_points_that_cannot_be_asked_are_refused_before_anything_is_written(
     tmp_path: Path, points: list[dict[str, Any]], message: str
 ) -> None:
@@ -346,16 +338,7 @@ def test_each_principle_is_removed_beside_the_arms_of_a_file(tmp_path: Path) -> 
     assert len(read_study_spec("sap", {"model": "scripted:x", "out": "y", "each_principle": True}).arms) == 12
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("widow = 4", "unknown key widow; did you mean 'window'"),
-        ("window = 0", "--window: must be 1 or more"),
-        ('study = "sap"', "is of another study than memory"),
-        ("arms = 3", "--arms"),
-        ('points = "x.jsonl"', "--points and --persona go with chats"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), table("benchmark", "study_files"))
 def test_a_wrong_key_of_the_file_is_named(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "study.toml"
     file.write_text(f'model = "scripted:x"\nout = "here"\n{text}\n')

@@ -30,6 +30,7 @@ from studies_made import (
     write_cases,
     write_script,
 )
+from tables import table
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judgements import PeopleRating
@@ -211,16 +212,7 @@ def test_a_sample_takes_whole_families_of_every_kind_and_language(tmp_path: Path
     assert Counter((case.study, case.language) for case in both.cases) == kinds
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("sap --arms sapp", "did you mean"),
-        ("sap --arms none,none", "named twice"),
-        ("memory --split high_risk", "holds no case of arcs"),
-        ("app 127.0.0.1:9", "http://127.0.0.1:8080"),
-        ("app http://host/?token=secret-1234", "[headers] of the adapter"),  # would be stored
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), table("benchmark", "study_settings"))
 def test_wrong_settings_are_told_in_one_line(tmp_path: Path, words: str, message: str) -> None:
     study, *others = words.split()
     model = ["--adapter", "app.toml"] if study == "app" else ["scripted:x"]
