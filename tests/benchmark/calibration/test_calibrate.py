@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from statistics import fmean, variance
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from h2htalk.benchmark.calibration.calibrate import (
-    Correction,
     Finding,
     agreements,
     calibrate_judge,
@@ -29,7 +29,6 @@ from h2htalk.benchmark.calibration.calibrate import (
 )
 from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels, regression, strata_of, stratified
 from h2htalk.benchmark.calibration.labels import (
-    LabelPlan,
     draw_by_level,
     label_sheet,
     labels_needed,
@@ -48,12 +47,6 @@ from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.lifecycle import close_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.texts.interface import interface_text
-
-
-def plan_of(run: Path) -> LabelPlan:
-    plan = read_plan(run)
-    assert plan is not None
-    return plan
 
 
 @pytest.mark.parametrize(("items", "labels"), [(150, 42), (350, 50), (1000, 55)])
@@ -90,8 +83,7 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels.csv"
     shown = command("judge", "plan-labels", run, "--labels", 8, "--out", out, "--seed", 3)
     assert "8 of 12 items to label" in shown
-    with out.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = list(csv.DictReader(out.open(newline="")))
     assert list(rows[0]) == ["id", "sample", "subtask", "scenario", "reply", "rating"]
     assert all(row["reply"] and not row["rating"] for row in rows)
     # Raters got the reply alone: they see persona, conversation and reference, as annotators of a round do.
@@ -99,7 +91,7 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
         (scenario,) = (s for s in load_run(run).data.split.scenarios if s.id == row["id"])
         texts = (*(turn.content for turn in scenario.turns), scenario.reference)
         assert all(" ".join(text.split()) in " ".join(row["scenario"].split()) for text in texts)
-    plan = plan_of(run)
+    plan = read_plan(run)
     assert [row["id"] for row in rows] == [item_of(answer) for answer in plan.answers]
     assert (plan.seed, len(plan.strata), len(plan.judges)) == (3, 12, 1)
     # Labels that are filled in are not overwritten.
@@ -127,7 +119,7 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path,
     """A plan of the levels together was refused level by level, for want of labels in a stratum."""
     out, filled = tmp_path / "labels.csv", tmp_path / "filled.csv"
     shown = command("judge", "plan-labels", run, "--labels", labels, "--out", out)
-    plan = plan_of(run)
+    plan = read_plan(run)
     assert plan.serves == (("levels",) if labels == 8 else ("levels", *sorted(LEVELS)))
     assert ("each by itself needs 12 labels" in shown) == (labels == 8)
     items = [item_of(answer) for answer in plan.answers]
@@ -151,11 +143,10 @@ def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path
 
 
 def test_what_cannot_be_planned_is_refused(run: Path) -> None:
-    for options in ({}, {"half_width": 0.2, "labels": 9}):
-        with pytest.raises(ConfigError, match="name one of --half-width"):
-            plan_labels(run, **options)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="--labels is 13; it must be 8 to 12"):
-        plan_labels(run, labels=13)
+    one_of, too_many = "name one of --half-width", "--labels is 13; it must be 8 to 12"
+    for options, message in (({}, one_of), ({"half_width": 0.2, "labels": 9}, one_of), ({"labels": 13}, too_many)):
+        with pytest.raises(ConfigError, match=message):
+            plan_labels(run, **options)
 
 
 def rated(item: str) -> float:
@@ -175,7 +166,7 @@ def labels_file(path: Path, ids: list[str]) -> Path:
 
 def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) -> None:
     command("judge", "plan-labels", run, "--labels", 8, "--out", tmp_path / "l.csv")
-    plan = plan_of(run)
+    plan = read_plan(run)
     drawn = [item_of(answer) for answer in plan.answers]
     shown = command("judge", "calibrate", run, "--human", labels_file(tmp_path / "filled.csv", drawn))
     assert "8 of 12 judged items labelled; drawn by the plan" in shown
@@ -195,7 +186,7 @@ def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) 
 def test_a_round_gives_labels(run: Path, tmp_path: Path) -> None:
     options = {"annotators": str(annotators(tmp_path, 3)), "overlap": 3}
     plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
-    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(plan_of(run).answers)
+    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(read_plan(run).answers)
     names = sorted(path.stem for path in (tmp_path / "round").rglob("*.xlsx"))
     rate(tmp_path / "round", lambda item, annotator: int(rated(item)) + names.index(annotator) % 2)
     close_round(tmp_path / "round", force=True)
@@ -258,8 +249,7 @@ def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: P
 def drawn_labels(run: Path, path: Path) -> list[dict[str, str]]:
     """The rows of a plan's file, which is filled in."""
     plan_labels(run, labels=8, out=path)
-    with path.open(newline="") as file:
-        rows = [row | {"rating": str(n % 5)} for n, row in enumerate(csv.DictReader(file))]
+    rows = [row | {"rating": str(n % 5)} for n, row in enumerate(csv.DictReader(path.open(newline="")))]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -312,18 +302,17 @@ def test_check_values() -> None:
         (regression(scores, labels), 3.8591, 0.5567, 6),
         (stratified(scores, labels, [0] * 40), 3.8125, 0.5630, 7),
     ):
-        assert [found.value, (found.high_here or 0) - found.value] == pytest.approx([value, here], abs=1e-4)
+        assert [found.value, found.high_here - found.value] == pytest.approx([value, here], abs=1e-4)
         v, u = (here / stats.t.ppf(0.975, df)) ** 2, variance(ratings) / 40  # Satterthwaite's degrees of freedom
         over = stats.t.ppf(0.975, (v + u) ** 2 / (v * v / df + u * u / 7)) * (v + u) ** 0.5
-        assert (found.high or 0) - found.value == pytest.approx(over, abs=1e-4)
+        assert found.high - found.value == pytest.approx(over, abs=1e-4)
 
 
 def test_one_score_alone_says_no_slope() -> None:
     """A judge that says yes once among the labelled replies divided by zero: that label decided the slope alone."""
     scores = [1.0, *[0.0] * 9]
     found = regression(scores * 3, {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0})
-    assert found.value == pytest.approx(0.4)  # the labels' mean
-    assert found.low is not None
+    assert (found.value, found.low is None) == (pytest.approx(0.4), False)  # the labels' mean
 
 
 def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items() -> None:
@@ -334,8 +323,8 @@ def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items()
     labels = {at: scores[at] - (next(errors) if strata[at] == 0 else 0.25) for at in drawn}
     found = stratified(scores, labels, strata)
     spread = (5 / 40) ** 2 * (1 - 2 / 5) * 0.5 / 2
-    assert (found.high_here or 9) - found.value == pytest.approx(2.776445 * spread**0.5, rel=1e-6)  # t with 4
-    assert (found.high or 0) >= (found.high_here or 9)
+    assert found.high_here - found.value == pytest.approx(2.776445 * spread**0.5, rel=1e-6)  # t with 4
+    assert found.high >= found.high_here
     # Of ten items all are labelled; of three others two: t with 1 degree of freedom, with 4 of such items.
     found = stratified([2.5] * 13, {0: 2.0, 1: 3.0} | dict.fromkeys(range(3, 13), 2.5), [0] * 3 + [1] * 10)
     assert found.high == found.high_here == pytest.approx(2.5 + 12.7062 * 3 / 13 * (0.25 / 3) ** 0.5, rel=1e-4)
@@ -367,7 +356,8 @@ def scores_of(items: Sequence[JudgedItem]) -> list[float]:
     return [one.score for one in items]
 
 
-def refusal(found: Correction) -> str:
+def refusal(items: Sequence[JudgedItem], *how: Any, **more: Any) -> str:
+    found = correct("levels", "R", items, *how, **more)
     assert found.mean is None
     return found.estimator
 
@@ -378,30 +368,27 @@ def test_the_estimator_depends_on_how_the_labels_came() -> None:
         (correct("levels", "R", drawn, strata).mean, stratified(scores_of(drawn), ratings(drawn), strata)),
         (correct("levels", "R", chance, random=True).mean, regression(scores_of(chance), ratings(chance))),
     ):
-        assert mean is not None
         assert mean == expected
     # Labels whose choice is unknown were once corrected after a test that overlooked half of the choices by length.
-    assert "nobody knows which items" in refusal(correct("levels", "R", chance))
+    assert "nobody knows which items" in refusal(chance)
     everything, _ = judged(3, ITEMS)
     found = correct("levels", "R", everything)
     assert (found.estimator, found.labels, found.items) == ("all labelled", ITEMS, ITEMS)
-    assert found.mean is not None
     assert found.mean.low_here == found.mean.value == pytest.approx(fmean(ratings(everything).values()))
     # Answers that nobody rated vary within an item: nothing is said of these very items.
     found = correct("levels", "R", [replace(one, whole=at > 0) for at, one in enumerate(everything)])
-    assert found.mean is not None
     assert (found.mean.low_here, found.mean.low is None) == (None, False)
 
 
 def test_what_cannot_be_corrected_is_refused_with_the_reason() -> None:
-    assert refusal(correct("levels", "R", judged(1, 3)[0], random=True)) == "3 labels, and 4 are needed"
+    assert refusal(judged(1, 3)[0], random=True) == "3 labels, and 4 are needed"
     drawn, strata = judged(1, 40, True)
     few = [one if at in [*ratings(drawn)][:7] else replace(one, people=None) for at, one in enumerate(drawn)]
-    assert refusal(correct("levels", "R", few, strata)) == "7 labels, and 8 are needed"
+    assert refusal(few, strata) == "7 labels, and 8 are needed"
     same = [one if one.people is None else replace(one, people=2.0, panel=(2.5,)) for one in drawn]
-    assert "the same on all labelled items" in refusal(correct("levels", "R", same, strata))
+    assert "the same on all labelled items" in refusal(same, strata)
     alone = [one if h == 3 else replace(one, people=None) for one, h in zip(drawn, strata, strict=True)]
-    assert "two are needed" in refusal(correct("levels", "R", alone, strata))
+    assert "two are needed" in refusal(alone, strata)
 
 
 @pytest.mark.parametrize("drawn", [True, False])
@@ -410,18 +397,16 @@ def test_j_corrects_the_rating_alone(drawn: bool) -> None:
     items, strata = judged(7, 48, drawn)
     s, how = np.array([one.s for one in items]), (strata if drawn else None, not drawn)
     r, j = correct("levels", "R", items, *how).mean, correct("levels", "J", items, *how)
-    assert r is not None
-    assert j.mean is not None
     assert j.own == pytest.approx(fmean(3 * s) + 0.4 * fmean(scores_of(items)))
     assert j.mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.value)
-    assert (j.mean.high_here or 0) - j.mean.value == pytest.approx(0.4 * ((r.high_here or 0) - r.value))
+    assert j.mean.high_here - j.mean.value == pytest.approx(0.4 * (r.high_here - r.value))
     labels, weights = [rating + 7.5 * s[at] for at, rating in ratings(items).items()], np.ones(48)
     if drawn:
         own = [strata[at] for at in ratings(items)]
         weights = np.array([strata.count(h) / own.count(h) for h in own])
     mean = np.average(labels, weights=weights)
     beyond = np.average((labels - mean) ** 2, weights=weights) * 48 / 47 / ITEMS
-    here, over = ((end or 0) - j.mean.value for end in (j.mean.high_here, j.mean.high))
+    here, over = (end - j.mean.value for end in (j.mean.high_here, j.mean.high))
     assert over**2 == pytest.approx(here**2 + 4 * 0.16 * beyond, rel=0.05)  # t squared is nearly 4
 
 
@@ -439,7 +424,7 @@ def test_kappa_and_spearman_equal_other_programs() -> None:
     kappa = cohen_kappa_score(*whole, weights="quadratic")
     assert found["weighted kappa"].value == pytest.approx(kappa, abs=1e-12)
     assert found["Spearman"].value == pytest.approx(spearmanr(judge, people).statistic, abs=1e-12)
-    assert all((one.low or 9) < (one.value or 9) < (one.high or 0) for one in found.values())
+    assert all(one.low < one.value < one.high for one in found.values())
     # Half points are rounded up on both sides, and a side that does not vary has no correlation.
     assert agreement_of([2.5, 1.5, 4.0], [3, 2, 4])["weighted kappa"].value == pytest.approx(1.0)
     constant = agreement_of([3.0] * 20, [float(n % 5) for n in range(20)])
@@ -464,7 +449,7 @@ def test_a_cluster_is_left_out_at_a_time() -> None:
     changes = sum((fit(np.arange(24) // 3 != left) - whole) ** 2 for left in range(8))
     found = error_effects(items)
     assert [one.value for one in found] == pytest.approx(whole.tolist())
-    half = [(one.high or 0) - (one.value or 0) for one in found]
+    half = [one.high - one.value for one in found]
     assert half == pytest.approx((2.446912 * changes**0.5).tolist(), rel=1e-5)  # t with 6 degrees of freedom
     assert {one.method for one in found} == {"jackknife, t(6)"}
     assert error_effects(items[:9])[0].method == "jackknife, t(1)"  # three clusters are the fewest

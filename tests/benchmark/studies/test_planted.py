@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -71,9 +70,8 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
     rates = (f"1 of {len(asked)}", f"10 of {len(asked)}", "7.1 % (4.0 to 12.4)")  # the last one is the paper's
     assert all(rate in table for rate in rates)
     found = difference(*rows)
-    assert found is not None
     assert (found.value, found.items) == (pytest.approx(-9 / len(asked)), len(asked))
-    assert (found.high or 0) < 0
+    assert found.high < 0
     assert figure_of(select(planted.observations, "violation", "reference")).hits == 0
     assert found.p == pytest.approx(2 / 2**9, abs=1e-9)  # 9 cases differ, all in one direction
     assert sum(one.hits or 0 for one in by_turn(rows[0]).values()) == 10
@@ -81,13 +79,9 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
 
 def test_figures_repeat_exactly_from_stored_replies(planted: StudyResult) -> None:
     names = ("observations.parquet", "summary.json", "report.html", "tables/table3.csv", "figures/turns_violation.svg")
-
-    def hashes() -> list[str]:
-        return [hashlib.sha256((planted.study.path / name).read_bytes()).hexdigest() for name in names]
-
-    before = hashes()
+    before = [(planted.study.path / name).read_bytes() for name in names]
     score_study(planted.study.path)
-    assert hashes() == before
+    assert [(planted.study.path / name).read_bytes() for name in names] == before
 
 
 def test_an_unknown_number_is_shown_to_the_judge_and_is_unscored_without_one(tmp_path: Path) -> None:
@@ -97,9 +91,8 @@ def test_an_unknown_number_is_shown_to_the_judge_and_is_unscored_without_one(tmp
     alone = studied(tmp_path / "alone", "sap", text, arms=("none",), limit=8)
     assert {(row.value, row.unscored) for row in select(alone.observations, plan, "none")} == {(None, NOT_ASKED)}
     assert figure_of(select(alone.observations, "violation", "none")).n == 0
-    judged = studied(
-        tmp_path / "judged", "sap", text, judge_lines(cases, lambda *_: False, text), arms=("none",), limit=8
-    )
+    judge = judge_lines(cases, lambda *_: False, text)
+    judged = studied(tmp_path / "judged", "sap", text, judge, arms=("none",), limit=8)
     assert {(row.value, row.by) for row in select(judged.observations, plan, "none")} == {(0.0, "judge")}
     prompts = [one.messages[-1].content for one in judge_requests(judged.study, stored_replies(judged.study), b"")]
     places = {(row.item, row.turn) for row in select(judged.observations, plan, "none")}
@@ -116,12 +109,11 @@ def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
 
 def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
     cases, planted, wanted = cases_of("arcs", "en"), set[tuple[str, str, str]](), {"invented": 5, "corrected": 3}
-    for case in cases:
-        for place, turn, _ in script(case):
-            for point in case.points_of(turn):
-                if wanted.get(point.aspect):
-                    wanted[point.aspect] -= 1
-                    planted.add((case.id, place, point.aspect))
+    for case, (place, turn, _) in ((each, one) for each in cases for one in script(each)):
+        for point in case.points_of(turn):
+            if wanted.get(point.aspect):
+                wanted[point.aspect] -= 1
+                planted.add((case.id, place, point.aspect))
 
     def says(case: Case, place: str, _: int, aspect: str, kind: str) -> bool:
         return kind == "must" or (case.id, place, aspect) in planted
@@ -179,15 +171,13 @@ def test_a_model_that_copies_what_it_sees_needs_the_whole_history(tmp_path: Path
             return {(name, 0): Reply("\n".join(texts)) for name, texts in seen.items()}
 
         replies = run_together([Asker(study, arm).live(case) for case in study.cases], copy)
-        cases, seen = {case.id: case for case in study.cases}, []
+        cases, found[arm] = {case.id: case for case in study.cases}, 0
         for reply in replies:
             case = cases[reply.case]
-            told = {fact.id: fact for fact in case.facts}
+            told = {f"fact:{fact.id}": fact for fact in case.facts}
             for point in points_at(case, reply.place):
-                if point.aspect == "callback" and (point.check or "").startswith("fact:"):
-                    fact = told[(point.check or "").partition(":")[2]]
-                    seen.append(bool(mentioned(reply.text or "", fact, case.language)))
-        found[arm] = sum(seen)
+                if point.aspect == "callback" and point.check in told:
+                    found[arm] += bool(mentioned(reply.text, told[point.check], case.language))
     assert found["window"] <= 0.7 * found["whole"] > 0
 
 
@@ -221,8 +211,7 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
     slope = trend(needs, "degree")
-    assert slope is not None
-    assert (slope.high or 0) < 0
+    assert slope.high < 0
 
 
 def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_path: Path) -> None:

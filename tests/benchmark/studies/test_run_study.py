@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from byte_search import files_with
@@ -18,6 +19,7 @@ from command_line import h2htalk_here
 from kills import kill_when
 from providers import ProviderServer, price_file
 from rounds_made import NAMES, answer, people
+from runs_made import baseline_run
 from studies_made import (
     HARMFUL,
     REPLY,
@@ -32,24 +34,16 @@ from studies_made import (
 )
 from tables import table
 
-from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judgements import PeopleRating
 from h2htalk.benchmark.judge.rubric import Judgement
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.report.pdf import page_numbers
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, Asker, StudyPrompts, StudyReply, conversation_text
 from h2htalk.benchmark.studies.dossier_document import write_dossier
 from h2htalk.benchmark.studies.exports import refusal_of
-from h2htalk.benchmark.studies.point_answers import (
-    AnsweredReply,
-    PointAnswer,
-    answer_points,
-    judge_requests,
-    points_at,
-)
+from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, answer_points, judge_requests, points_at
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import (
     close_study_round,
@@ -69,7 +63,6 @@ from h2htalk.rounds.round_folder import RoundFolder
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a call store."""
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
 
 
@@ -98,6 +91,11 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
         assert len(server.charged()) - paid == before - kept
     assert f"for {before:,} calls" in h2htalk_here("costs", whole).stdout  # said that a study is no run
     assert len(stored(study)[0]) == len(set(stored(study)[0])) == number
+
+
+@pytest.fixture
+def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
 
 
 def test_control_arms_are_as_long_as_sap_and_name_the_same_help_lines() -> None:
@@ -137,7 +135,6 @@ def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_pat
     calls = [f"at most {2 * number:,} calls" in done.stdout for number in (twice + once, once)]
     assert (calls, out.exists()) == ([True, True], False)
     done = h2htalk_here(*words, "--each-principle", "--limit", "2")
-    assert done.returncode == 0, done.stderr
     arms = {line["id"].partition("/")[0] for line in lines_of(tmp_path / "study" / "calls.jsonl")}
     assert arms == {"sap", "none", "rules", "reworded"} | {f"no-{one.replace('_', '-')}" for one in PRINCIPLES}
     assert "SAP without crisis conduct" in done.stdout
@@ -169,10 +166,7 @@ def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path)
 
 def test_a_study_that_fails_before_a_reply_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It left the key of its fences, which the next start took for another program's file."""
-
-    def refused(*_: object) -> None:
-        raise ConfigError("the provider refuses the key")
-
+    refused = Mock(side_effect=ConfigError("the provider refuses the key"))
     monkeypatch.setattr("h2htalk.chat.store.model_calls.ModelCalls.outcomes", refused)
     with pytest.raises(ConfigError, match="refuses the key"):
         studied(tmp_path, "sap", limit=2)
@@ -235,9 +229,7 @@ def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> Non
     long = [row for row in result.observations if (row.item, row.arm, row.figure) == ("c", "none", "violation")]
     assert {row.unscored for row in long} == {"too_long"}
     page = (tmp_path / "study" / "report.html").read_text()
-    assert "alert(1)" in page
-    assert "<script>alert" not in page
-    assert "\x1b" not in page
+    assert ("alert(1)" in page, "<script>alert" in page, "\x1b" in page) == (True, False, False)
     assert {path.name for path in tmp_path.iterdir()} == {"cases.jsonl", "model.jsonl", "judge.jsonl", "study"}
 
 
@@ -259,8 +251,7 @@ def two_arms(folder: Path, harmful: bool = False) -> StudyResult:
 
 def opened(study: StudyResult, folder: Path) -> Path:
     """A round of safety about a study."""
-    annotators = str(people(folder / "people.csv", *NAMES[:2]))
-    options = {"annotators": annotators, "overlap": 2}
+    options = {"annotators": str(people(folder / "people.csv", *NAMES[:2])), "overlap": 2}
     status, _ = open_study_round(study.study.path, folder / "round", options=options)
     assert status.state == "open"
     return folder / "round"
@@ -336,24 +327,21 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
         assert (line["licence"], bool(line["canary"])) == ("CC-BY-4.0", True)
     assert h2htalk_here(*words).returncode == 2  # the file exists
     one = replace(result.replies[0], violation=False, points=())
-    assert refusal_of([replace(one, perception=3.0)], all_points=True) == "a low safety perception"
-    cut = replace(one, reply=replace(one.reply, finish="length"))
-    assert refusal_of([one, cut], all_points=True) == "a reply cut or refused"
-    for change, why in (({"tied": True}, "people are tied"), ({"perception": None}, "a reply that nobody read")):
-        assert refusal_of([one, replace(one, violation=None, **change)], all_points=True) == why
+    for change, why in (
+        ({"perception": 3.0}, "a low safety perception"),
+        ({"reply": replace(one.reply, finish="length")}, "a reply cut or refused"),
+        ({"violation": None, "tied": True}, "people are tied"),
+        ({"violation": None, "perception": None}, "a reply that nobody read"),
+    ):
+        assert refusal_of([one, replace(one, **change)], all_points=True) == why
 
 
 def test_people_then_the_judge_say_what_is_a_violation() -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
     point = next(point for point in case.points if point.kind == "must_not")
     reply = StudyReply("none", case.id, "s1.t1", "live", "So.")
-    for people_say, by_judge, violates in (
-        (True, False, True),
-        (False, True, False),
-        (None, True, True),
-        (None, None, None),
-        (None, False, False),
-    ):
+    judge_alone = [(None, by_judge, by_judge) for by_judge in (True, None, False)]
+    for people_say, by_judge, violates in ((True, False, True), (False, True, False), *judge_alone):
         found = AnsweredReply(reply, case, (PointAnswer(point, by_judge, "judge"),), violation=people_say).violates
         assert (people_say, by_judge, found) == (people_say, by_judge, violates)
     tied = AnsweredReply(reply, case, (PointAnswer(point, True, "judge"),), tied=True)
@@ -362,27 +350,23 @@ def test_people_then_the_judge_say_what_is_a_violation() -> None:
     assert AnsweredReply(reply, harmless, ()).violates is None
 
 
-@pytest.mark.parametrize(
-    ("people", "judge", "answer"),
-    [
+def test_people_outrank_the_judge_and_a_tie_is_unscored() -> None:
+    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
+    reply, asked = StudyReply("none", case.id, "s1.t1", "live", "So.", ""), points_at(case, "s1.t1")
+    names = [f"p{k}" for k in range(1, 1 + len(asked))]
+    for rated, judge, expected in (
         ((), True, (True, "judge")),
         ((0.0,), True, (False, "people")),
         ((0.5,), True, (None, "")),  # tied
         ((0.5, 1.0), False, (True, "people")),  # one more round settled it
         ((), None, (None, "")),
-    ],
-)
-def test_people_outrank_the_judge_and_a_tie_is_unscored(
-    people: tuple[float, ...], judge: bool | None, answer: tuple[bool | None, str]
-) -> None:
-    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
-    reply, point = StudyReply("none", case.id, "s1.t1", "live", "So.", ""), points_at(case, "s1.t1")[0]
-    ratings = [PeopleRating(f"{reply.id}:{point.id}", one, 2, f"r{k}") for k, one in enumerate(people)]
-    names = [f"p{k}" for k in range(1, 1 + len(points_at(case, "s1.t1")))]
-    said = dict.fromkeys(names, judge) if judge is not None else {}
-    judgement = Judgement(points=said, evidence=dict.fromkeys(names, "")) if said else None
-    found = answer_points(reply, case, judgement, {one.answer: one for one in pooled(ratings)}).points[0]
-    assert (found.true, found.by) == answer
+    ):
+        ratings = [PeopleRating(f"{reply.id}:{asked[0].id}", one, 2, f"r{k}") for k, one in enumerate(rated)]
+        said = (
+            None if judge is None else Judgement(points=dict.fromkeys(names, judge), evidence=dict.fromkeys(names, ""))
+        )
+        found = answer_points(reply, case, said, {one.answer: one for one in pooled(ratings)}).points[0]
+        assert (found.true, found.by) == expected
 
 
 def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path) -> None:
@@ -393,10 +377,8 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
     gone = next(case for case in study.cases if case.study == "high_risk")
     erased = ErasedIds(frozenset({gone.id}))
     assert erase(study.path, erased).removed == 1
-    kept = (path for path in sorted(study.path.rglob("*")) if path.is_file() and path.name != "erased.jsonl")
-    left = b"".join(path.read_bytes() for path in kept)
-    assert json.dumps(gone.sessions[0].turns[0].user, ensure_ascii=False).encode()[1:-1] not in left
-    assert gone.id.encode() not in left
+    assert files_with(study.path, gone.sessions[0].turns[0].user) == []
+    assert files_with(study.path, gone.id) == ["erased.jsonl"]
     assert gone.id not in {one.case.id for one in load_study(study.path).replies}
     assert erase(study.path, erased).removed == 0
     calls = (study.path / "calls.jsonl").read_bytes()
@@ -419,16 +401,15 @@ def test_a_browser_that_hangs_leaves_no_old_pdf(tmp_path: Path, monkeypatch: pyt
     assert not (out / "dossier.pdf").exists()
 
 
-def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
+@pytest.mark.usefixtures("no_browser")
+def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path) -> None:
     study, out = two_arms(tmp_path, harmful=True).study, tmp_path / "dossier"
     done = h2htalk_here("study", "dossier", study.path, "--out", out, "--owner", "A <b>& Co</b>", "--paper", "letter")
     assert done.returncode == 0, done.stderr
     assert [(link.kind, link.path) for link in read_links(study.path)] == [("copy", out)]
     page = (out / "dossier.html").read_text()
-    for text in ("No legal advice", "§ 22602(b)", "Stats. 2025, ch. 677", "Decree No. 21", "not by clinicians"):
-        assert text in page
-    for text in ("A &lt;b&gt;&amp; Co&lt;/b&gt;", "paper-letter", "No person answered", study.split.fingerprint):
+    laws = ("No legal advice", "§ 22602(b)", "Stats. 2025, ch. 677", "Decree No. 21", "not by clinicians")
+    for text in (*laws, "A &lt;b&gt;&amp; Co&lt;/b&gt;", "paper-letter", "No person answered", study.split.fingerprint):
         assert text in page
     # What it did that it had to stands beside what it must not have done, before the tables; examples come last.
     parts = ("Did what it had to", "Did what it must not", "Table 2.", "988", 'class="turns"')
@@ -436,8 +417,7 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
     assert places == sorted(places)
     assert all(f'href="#{at}"' in page for at in re.findall(r'<section id="([\w-]+)"', page) if at != "contents")
     # Provisions about danger name tables of the study of danger alone.
-    run = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
-    evaluate(run)  # an evaluation has a table of its own
+    baseline_run(tmp_path / "run")  # an evaluation has a table of its own
     list(write_dossier([studied(tmp_path / "other", "instructions", limit=4).study.path, tmp_path / "run"], out))
     page = (out / "dossier.html").read_text()
     assert "A baseline ends with ! where" in page
@@ -447,10 +427,8 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
     assert page.count("none in this dossier") == articles.read_text().count("[[article]]")
 
 
-def test_a_rate_of_nought_says_its_upper_bound_and_methods_are_no_examples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
+@pytest.mark.usefixtures("no_browser")
+def test_a_rate_of_nought_has_its_bound_and_methods_are_no_examples(tmp_path: Path, monkeypatch: Any) -> None:
     own = cases_of("high_risk", "en")
     good, bad = (judge_lines(own, lambda *at, kind=kind: at[4] == kind) for kind in ("must", "must_not"))
     list(write_dossier([studied(tmp_path, "sap", judge=good, arms=("none",), limit=6).study.path], tmp_path / "good"))
@@ -466,13 +444,11 @@ def test_a_rate_of_nought_says_its_upper_bound_and_methods_are_no_examples(
     assert shown.count('class="turns"') > 100
 
 
+@pytest.mark.usefixtures("no_browser")
 def test_another_embedder_is_named_in_the_document_and_pages_of_a_pdf_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    run = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
-    evaluate(run)
-    found = load_run(tmp_path / "run")
+    found = load_run(baseline_run(tmp_path / "run"))
     signature = replace(found.summary.signature, protocol={**found.summary.signature.protocol, "embedder": "minilm@1"})
     summary = replace(found.summary, measure="s", s_comparable=False, signature=signature)
     summary = replace(summary, rows=replace(summary.rows, s=summary.rows.lexical))
