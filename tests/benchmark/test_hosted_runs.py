@@ -160,7 +160,6 @@ def spec_of(folder: Path, **settings: Any) -> EvaluateSpec:
 
 def priced(text: str) -> tuple[Decimal, Decimal]:
     found = PRICED.search(text)
-    assert found, text
     return Decimal(found[1]), Decimal(found[2])
 
 
@@ -171,8 +170,7 @@ def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near
     spec = spec_of(tmp_path, model=MODELS[provider], prices=str(tmp_path / "prices.toml"), max_tokens=64)
     message = estimate(spec)
     expected, greatest = priced(message)
-    assert f"{ITEMS} calls, about " in message
-    assert "(prices of 2026-11-20)" in message
+    assert (f"{ITEMS} calls, about " in message, "(prices of 2026-11-20)" in message) == (True, True)
     assert not (tmp_path / "run").exists()
     with ProviderServer() as server, patch.dict(os.environ, server.environment()):
         evaluate(spec)
@@ -180,16 +178,16 @@ def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near
     lines = [json.loads(line) for line in (tmp_path / "run/calls.jsonl").read_text().splitlines()]
     reserved = sum(Decimal(line["worst"]) for line in lines if "reserved" in line)
     assert reserved <= greatest < reserved + Decimal("0.0001")  # rounded up
-    assert expected < bill * 3
-    assert bill < expected * 3
+    assert bill / 3 < expected < bill * 3
     again = estimate(spec)
     assert f"0 calls ({ITEMS} answered already)" in again
     assert f"Price: nothing more. Paid already: {bill:.4f} US dollars for " in again
 
 
 def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> None:
-    message = estimate(spec_of(tmp_path, model="openai:house-model"))
-    assert message.endswith("Price: unknown: name it in a file with --prices.")
+    assert estimate(spec_of(tmp_path, model="openai:house-model")).endswith(
+        "Price: unknown: name it in a file with --prices."
+    )
     with pytest.raises(ConfigError, match="max_cost: the price of openai:house-model is unknown"):
         estimate(spec_of(tmp_path, model="openai:house-model", max_cost=1.0))
 

@@ -9,29 +9,9 @@ from command_line import h2htalk_here
 from judged_made import answered_run, judge_file
 from runs_made import baseline_run
 from studies_made import cases_of, judge_of, studied
+from tables import table
 
 from h2htalk.text.tables import Table, _width
-
-COMMANDS = (
-    "report a/run --verbose",
-    "score judged/run",
-    "compare a/run b/run",
-    "leaderboard a/run b/run --paper",
-    "leaderboard --check-paper",
-    "correlate a/run b/run c/run",
-    "plan --difference 3 --runs a/run b/run",
-    "gate b/run --reference-run a/run",
-    "gate sap/study --reference-run sap/study",
-    "study score sap/study",
-    "study score instructions/study",
-    "study score memory/study",
-    "split info mini",
-    "split info arcs",
-    "split diff mini@1 mini --runs a/run",
-    "judge run judged/run --judge JUDGE",
-    "runs .",
-    "round list .",
-)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +26,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", table("cli", "commands"))
 def test_tables_have_at_most_80_columns(command: str, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables of a study had 260."""
     shown, form = list[str](), Table.to_terminal

@@ -155,7 +155,6 @@ def rated(item: str) -> float:
 
 
 def ids_of(run: Path) -> list[str]:
-    """The items of levels I to III."""
     return [s.id for s in load_run(run).data.split.scenarios if s.subtask in LEVELS]
 
 

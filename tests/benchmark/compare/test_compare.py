@@ -75,7 +75,6 @@ def both(*runs: ScoredItems, by_metric: bool = False) -> Comparison:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two scored runs of trivial answers."""
     folder, how = tmp_path_factory.mktemp("runs"), {"limit": None, "language": "en"}
     return [baseline_run(folder / name, name, **how) for name in ("copy-last-turn", "random-reference")]
 
@@ -272,7 +271,6 @@ def test_an_id_makes_no_line_of_its_own(tmp_path: Path) -> None:
 
 
 def equal(pair: Pair) -> set[str]:
-    """The items of a pair whose differences are all 0."""
     assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
     return {moved.id for moved in pair.moved}
 
@@ -283,9 +281,7 @@ def test_the_same_replies_have_the_same_means_in_all_three(answered: tuple[Path,
         pair = one_pair(a, b, metric_a, metric_b)
         assert equal(pair) == SCORED
         assert abs(pair.headline.a - pair.headline.b) < 1e-12
-
-
-def test_epochs_are_averaged_by_item(answered: tuple[Path, Path]) -> None:
+    # Epochs are averaged by item.
     pair = one_pair(answered[1], EPOCHS, "lexical", "text_scores/lexical")
     assert equal(pair) == {"mini-en-dialogue-base-01", "mini-en-dialogue-schedule-04"}
     assert {len(moved.b.values) for moved in pair.moved} == {2}

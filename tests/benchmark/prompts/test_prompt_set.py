@@ -46,24 +46,8 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def scenario(subtask: str, language: Language = "en", **inputs: object) -> Scenario:
     fields = {name: INPUTS[kind] for name, kind in SUBTASKS[subtask].inputs}
-    return Scenario.from_dict(
-        {
-            "id": f"{language}-{subtask}",
-            "subtask": subtask,
-            "language": language,
-            "persona": "ren",
-            "inputs": fields | inputs,
-            "reference": "-",
-            "tags": {"emotion": "calm", "complexity": "basic", "interaction": "casual", "risk": "high"},
-            "provenance": {},
-            "licence": "CC0-1.0",
-        }
-    )
-
-
-def system(messages: tuple[Message, ...]) -> str:
-    assert messages[0].role == "system"
-    return messages[0].content
+    record = scenario_records(1, (subtask,))[0] | {"id": f"{language}-{subtask}", "language": language}
+    return Scenario.from_dict(record | {"persona": "ren", "inputs": fields | inputs, "reference": "-"})
 
 
 def turns(*spoken: tuple[str, str]) -> list[dict[str, str]]:
@@ -81,7 +65,7 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, 
     prefix = REN.descriptions[language]
     if sap != NONE:
         prefix += "\n\n" + sap.render(language, PROMPTS.templates, PROMPTS.help_lines.rows(language))
-    assert system(messages).startswith(prefix + "\n\n")
+    assert messages[0].content.startswith(prefix + "\n\n")
     assert [m.role for m in messages] == ["system", "user"]
     shown = {"turns": ["first turn"], "texts": INPUTS["texts"], "text": [INPUTS["text"]]}
     for kind in {kind for _, kind in SUBTASKS[subtask].inputs}:
@@ -94,7 +78,7 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, 
 def test_sap_alone_names_help_of_the_users_country_or_asks_for_it(subtask: str, language: Language) -> None:
     asked = scenario(subtask, language)
     for country in ("", "GB", "CN"):
-        text = system(PROMPTS.messages(replace(asked, metadata={"country": country}), REN, FULL))
+        text = PROMPTS.messages(replace(asked, metadata={"country": country}), REN, FULL)[0].content
         assert all(f"\n- {row}" in text for row in PROMPTS.help_lines.rows(language, country))
     neutral = as_text(PROMPTS.messages(asked, REN, NONE))
     assert not re.search(r"\bAI\b|\bhuman\b|language model|人工智能|机器人|真人|helpline|crisis|热线|危机", neutral)
@@ -209,8 +193,8 @@ def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypat
         PromptSet.load(tmp_path / "run")
 
 
-VALUES = {"persona": "You are Mo.", "persona_name": "Mo", "sap": "", "opening": "", "part": "system"}
-VALUES |= {"memory": {"null_line": "Nothing."}}  # type: ignore[dict-item]
+MEMORY = {"null_line": "Nothing."}
+VALUES = {"persona": "You are Mo.", "persona_name": "Mo", "sap": "", "opening": "", "part": "system", "memory": MEMORY}
 
 
 def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Path) -> None:

@@ -51,7 +51,6 @@ def line_with(text: str, word: str) -> str:
 
 @cache
 def mini_with_english_s() -> Summary:
-    """The whole of mini with an embedder for its English half."""
     mini = load_split("mini@1")
     answers = BASELINES["random-reference"](mini.scenarios, mini.scenarios)
     return summary_of(mini, {(a.id, 0): a for a in answers}, Metrics(FirstLetters()))
@@ -255,7 +254,6 @@ def board_text(runs: Sequence[Summary], width: int, paper: bool = False) -> str:
 
 
 def placed(runs: Sequence[Summary], metric: str | None = None) -> list[list[tuple[str, int | None]]]:
-    """Model and place of each row, by group."""
     groups = leaderboard.rank_runs(runs, metric=metric).runs
     return [[(row.model, row.marks.get("overall")) for row in group.rows] for group in groups]
 
@@ -377,7 +375,6 @@ def test_after_the_limit_the_last_line_says_what_to_raise() -> None:
 
 @pytest.fixture
 def paid_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run with a call of each end, one of them still open."""
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "run.json").write_text('{"spec": {}}')
@@ -394,7 +391,7 @@ def paid_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_every_call_is_listed_with_its_end(paid_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_call_is_listed_with_its_end_in_each_form(paid_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     _, *calls, _, total = costs_text(paid_run, calls=True).splitlines()
     assert [" ".join(line.split()) for line in calls] == [
@@ -409,9 +406,6 @@ def test_every_call_is_listed_with_its_end(paid_run: Path, monkeypatch: pytest.M
         "call whose reply never arrived and 1 call whose reply named no usage; at most 0.0015 more for 1 call still "
         "open; prices of 2026-11-20"
     )
-
-
-def test_the_tables_hold_the_same(paid_run: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(costs_text(paid_run, calls=True, format="csv"))))
     assert [row["usd"] or row["usd_at_most"] for row in rows] == ["0.0013", "0.003", "0", "0.003", "0.0015"]
     assert rows[2]["items"] == "'=c#0"  # no formula

@@ -22,6 +22,7 @@ from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 from jsonschema import Draft7Validator
 from judged_made import command, scripted_judge
 from releases_made import make_release
+from runs_made import baseline_run
 
 import h2htalk
 from h2htalk.benchmark.evaluate import evaluate
@@ -69,7 +70,6 @@ def run_with_s(_runs: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lexical_run(_runs: Path, tmp_path: Path) -> Path:
-    """Items of both languages, without an embedder."""
     return shutil.copytree(_runs / "lexical", tmp_path / "run-lexical")
 
 
@@ -80,7 +80,6 @@ def bundle_of(run: Path, name: str = "bundle") -> Path:
 
 
 def edited(bundle: Path, change: Callable[[list[Any]], Any]) -> Path:
-    """The bundle with its samples changed, and with their new hash."""
     path = bundle / "samples.jsonl"
     records = list(map(json.loads, path.read_text().splitlines()))
     change(records)
@@ -116,8 +115,7 @@ def test_a_bundle_holds_no_folder_message_or_costs_and_needs_a_complete_run(lexi
         bundle_of(lexical_run, "one.zip")
     where = {"reason": "http_500", "message": "https://user:key-1234@internal.example said no"}
     model = scripted(tmp_path, {"id": "*", "text": "Hi."}, {"id": "mini-en-dialogue-base-01", "failure": where})
-    spec = {"split": "mini@1", "out": tmp_path / "run", "embedder": "none", "subtasks": ["dialogue_base"]}
-    evaluate(EvaluateSpec(model=model, **spec))
+    baseline_run(tmp_path / "run", model=model, limit=None, subtasks=["dialogue_base"])
     bundle = bundle_of(tmp_path / "run")
     text = "".join(path.read_text() for path in bundle.iterdir())
     for secret in (str(tmp_path), "key-1234", "internal.example", "cost", "spec"):
@@ -202,7 +200,7 @@ def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path
     write_jsonl(file, ({"id": s.id, "references": [s.reference, f"or {s.id}"]} for s in MINI.scenarios))
     scenarios = tuple(replace(s, references=()) for s in MINI.scenarios)
     export_split(replace(MINI, scenarios=scenarios, references_sha256=sha256_of(file)), tmp_path / "split")
-    evaluate(EvaluateSpec(model=scripted(tmp_path), split=split, out=str(run), embedder="none", limit=22))
+    baseline_run(run, model=scripted(tmp_path), split=split)
     unscored = bundle_of(run, "unscored")
     assert h2htalk.verify_results(unscored, split).differs == []
     with pytest.raises(ConfigError, match="were not scored with private references"):
@@ -245,7 +243,6 @@ def problems(schema: str, record: Any) -> list[str]:
 
 
 def exported(run: Path, out: Path, **options: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The aggregate and the rows, each valid by its schema."""
     aggregate, samples = h2htalk.export_results(run, "every-eval-ever", out, **{**WHO, **options})
     record, rows = json.loads(aggregate.read_text()), list(map(json.loads, samples.read_text().splitlines()))
     assert problems("eval", record) == []
@@ -356,11 +353,9 @@ def test_fifteen_tasks_a_language_hold_the_runs_figures(run_with_s: Path, lexica
     text, entries = path.read_text(), entries_of(path)
     assert list(entries) == list(FIGURES)
     summary = load_run(run_with_s).summary
-    row = summary.rows.s
-    assert row
-    cells = {name.removesuffix("_avg"): cell for name, cell in row.items()}
+    cells = {name.removesuffix("_avg"): cell for name, cell in summary.rows.s.items()}
     for name, entry in entries.items():
-        cell, notes = cells[name], entry.notes or ""
+        cell, notes = cells[name], entry.notes
         assert entry.value == pytest.approx(cell.value, abs=0.005)
         assert (entry.dataset_id, entry.dataset_revision) == ("lab/h2htalk", COMMIT)
         assert entry.source_url == "https://example.org/run"
@@ -372,7 +367,7 @@ def test_fifteen_tasks_a_language_hold_the_runs_figures(run_with_s: Path, lexica
     assert re.search(r"\n  date: '20\S*Z'", text)
     lexical = entries_of(export(lexical_run, tmp_path / "lexical"))
     assert list(lexical) == [task_id(name, language) for language in ("en", "zh") for name in FIGURES]
-    cautions = {(entry.notes or "").partition(";")[0] for entry in lexical.values()}
+    cautions = {entry.notes.partition(";")[0] for entry in lexical.values()}
     assert cautions == {"mean of six lexical metrics, not S"}
 
 
@@ -382,8 +377,8 @@ def test_s_of_a_judged_run_says_that_no_rating_is_in_it(lexical_run: Path, tmp_p
     summary = h2htalk.judge_run(h2htalk.JudgeSpec(run=lexical_run, judges=(judge,)))
     label = "judge.jsonl@"
     entry = entries_of(export(lexical_run, tmp_path / "out"))["overall_zh"]
-    assert f"without the ratings of scripted:{label}" in (entry.notes or "")
-    assert f"protocol {summary.signature.fingerprint}" in (entry.notes or "")
+    assert f"without the ratings of scripted:{label}" in entry.notes
+    assert f"protocol {summary.signature.fingerprint}" in entry.notes
     record, _ = h2htalk.export_results(lexical_run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")
     assert f'"without_ratings_of": "scripted:{label}' in record.read_text()
 
@@ -393,7 +388,6 @@ NAME = ".eval_results/lab--made.yaml"
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
-    """With a release and an empty model."""
     with hub_here(tmp_path, monkeypatch) as hub:
         publish(make_release(tmp_path / "release"), "lab/made")
         hub.add("lab/model", "model")
@@ -402,10 +396,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
 
 @pytest.fixture
 def hub_run(hub: HubDouble, tmp_path: Path) -> Path:
-    where = {"split": "hub:lab/made@v1.0.0", "out": str(tmp_path / "hub_run")}
-    spec = EvaluateSpec(model=scripted(tmp_path), embedder="none", **where)
-    evaluate(spec)
-    return spec.out_path
+    return baseline_run(tmp_path / "hub_run", model=scripted(tmp_path), split="hub:lab/made@v1.0.0", limit=None)
 
 
 def test_a_pull_request_proposes_the_entries(hub_run: Path, hub: HubDouble, tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ ESCAPED = "".join(f"\\u{ord(sign):04X}" for sign in KEY)
 
 
 def adapter(folder: Path, stream: str = "", text: str = ADAPTER) -> Path:
-    """An adapter; `stream` is added to [send]."""
     path = folder / "app.toml"
     path.write_text(text.replace('# stream = "sse"', f'stream = "{stream}"') if stream else text)
     return path

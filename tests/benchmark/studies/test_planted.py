@@ -1,4 +1,4 @@
-"""Studies with planted faults: violations, inventions and blindness are counted, their intervals are computed here."""
+"""Studies with planted faults, which are counted with their intervals; what code finds for a rater of a point."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from releases_made import case as made_case
 from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, studied, write_script
+from tables import table
 
 from h2htalk.benchmark.gate.gate import gate
 from h2htalk.benchmark.observations import (
@@ -23,7 +25,7 @@ from h2htalk.benchmark.observations import (
 )
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
-from h2htalk.benchmark.studies.point_answers import judge_requests, mentioned, points_at
+from h2htalk.benchmark.studies.point_answers import hints, judge_requests, mentioned, numbers, points_at
 from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
 from h2htalk.benchmark.studies.run_study import plan_study, score_study, stored_replies
 from h2htalk.chat.protocol import Outcome, Reply, Request
@@ -257,3 +259,28 @@ def test_blindness_compares_the_command_with_the_subtlest_hint(needs: list[float
     assert blindness([*rows, replace(rows[-1], value=1.0)]).value == blindness(rows).value  # the last turn is not all
     hint = Observation("full", "need_met", "c3", "family", 1.0, degree=2)  # without a command to compare with
     assert blindness([hint]).value is None
+
+
+FACTS = [
+    {"id": "cat", "kind": "corrected", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"], "replaced_by": "now"},
+    {"id": "now", "kind": "stated", "session": 1, "text": "The cat is Tib.", "forms": ["Tib"]},
+    {"id": "dog", "kind": "trap", "session": 1, "text": "There is no dog.", "forms": ["狗"]},
+]
+
+
+def checked(check: str | None, language: str = "en") -> Case:
+    point = {"id": "stays", "kind": "must", "text": "x", "check": check}
+    return made_case(1, language, points=[point], facts=FACTS)
+
+
+@pytest.mark.parametrize(("check", "language", "reply", "found"), table("benchmark", "hints"))
+def test_a_rater_is_shown_what_was_told_and_what_code_finds(
+    check: str | None, language: str, reply: str, found: list[str]
+) -> None:
+    item = checked(check, language)
+    assert list(hints(reply, item.points[0], item)) == found
+
+
+@pytest.mark.parametrize(("reply", "unknown"), table("benchmark", "numbers_to_dial"))
+def test_numbers_to_dial_and_whose_they_are(reply: str, unknown: list[str]) -> None:
+    assert [number for number, owner in numbers(reply).items() if not owner] == unknown

@@ -250,7 +250,6 @@ def two_arms(folder: Path, harmful: bool = False) -> StudyResult:
 
 
 def opened(study: StudyResult, folder: Path) -> Path:
-    """A round of safety about a study."""
     options = {"annotators": str(people(folder / "people.csv", *NAMES[:2])), "overlap": 2}
     status, _ = open_study_round(study.study.path, folder / "round", options=options)
     assert status.state == "open"
