@@ -125,9 +125,7 @@ def test_without_one_nothing_is_another_byte_than_before(tmp_path: Path, install
     assert files_of(tmp_path / "before") == files_of(tmp_path / "after") != files_of(tmp_path / "with")
 
 
-def test_installed_later_it_is_added_by_score_and_a_run_that_has_it_is_read_without_it(
-    tmp_path: Path, install: Install
-) -> None:
+def test_it_is_added_by_score_and_a_run_that_has_it_is_read_without_it(tmp_path: Path, install: Install) -> None:
     folder = tmp_path / "run"
     evaluate(folder)
     install(warmth="warm_words:warmth")
@@ -145,8 +143,8 @@ def test_installed_later_it_is_added_by_score_and_a_run_that_has_it_is_read_with
 
 
 @pytest.mark.parametrize(("function", "message"), table("benchmark", "failing_metrics"))
-def test_one_that_fails_names_itself_and_the_answers_are_kept(
-    tmp_path: Path, install: Install, function: str, message: str
+def test_one_that_fails_names_itself_and_keeps_answers(
+    tmp_path: Path, install: Any, function: str, message: str
 ) -> None:
     install(broken=f"warm_words:{function}")
     with pytest.raises(ConfigError) as raised:
@@ -170,9 +168,7 @@ def test_a_name_that_is_taken_or_no_name_of_a_column_is_refused(tmp_path: Path, 
         evaluate(tmp_path / "run")
 
 
-def test_two_distributions_cannot_offer_one_name_and_a_wrong_path_is_told_before_the_model_is_asked(
-    tmp_path: Path, install: Install
-) -> None:
+def test_a_name_twice_and_a_wrong_path_are_told_before_the_model_is_asked(tmp_path: Path, install: Install) -> None:
     install(warmth="warm_words:warmth")
     install(name="other-words", warmth="warm_words:warmth")
     with pytest.raises(ConfigError, match="a column must have a name of its own"):

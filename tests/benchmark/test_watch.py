@@ -12,6 +12,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -173,9 +174,7 @@ def test_points_of_a_reply_and_replies_of_a_chat_are_no_independent_values(tmp_p
     assert "so far: 10.0 % (0.5 to 72.1), 60 of 600" in shown(tmp_path / "study")[0]
 
 
-def test_a_watched_command_gives_the_same_without_control_sequences_in_a_pipe(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watched_command_gives_the_same_without_control_sequences(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     run, seen = tmp_path / "run", []
     words = ("evaluate", scripted(tmp_path), "--split", "mini", "--limit", 22, "--embedder", "none", "--out", run)

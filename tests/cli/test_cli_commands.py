@@ -6,9 +6,7 @@ import json
 import os
 from pathlib import Path
 
-import pytest
 from command_line import h2htalk, h2htalk_here, scripted
-from tables import table
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
@@ -84,32 +82,10 @@ def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(
 
 def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
     done = h2htalk_here("leaderboard", "--check-paper")
-    assert (done.returncode, "35 of 37" in done.stdout) == (0, True)
+    others = "The others, last in the table: DeepSeek-R1-Distill-Qwen-1.5B-Pro, QwQ-32B-Preview."
+    assert (done.returncode, "35 of 37 readable rows agree within 0.15" in done.stdout) == (0, True)
+    assert others in " ".join(done.stdout.split())
     rows = json.loads(h2htalk_here("leaderboard", "--check-paper", "--format", "json").stdout)
     assert (len(rows), sum(row["agrees"] for row in rows)) == (37, 35)
     for words in (("--format", "latex"), (tmp_path,)):
         assert h2htalk_here("leaderboard", "--check-paper", *words).returncode == 2
-
-
-def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
-    out = tmp_path / "new" / "out"
-    done = h2htalk("analyze", "mini@1", "--language", "en", "--limit", "2", "--processes", "1", "--out", out)
-    assert done.returncode == 0, done.stderr
-    assert "English, 2 scenarios" in done.stdout
-    assert done.stdout.splitlines()[-1] == f"page: {out / 'index.html'}"
-    assert "drawing" in done.stderr
-    assert list(json.loads((out / "summary.json").read_text())["languages"]) == ["en"]
-
-
-@pytest.mark.parametrize(("words", "message"), table("cli", "analyze"))
-def test_what_cannot_work_is_one_line_before_the_work_and_writes_nothing(
-    tmp_path: Path, words: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").touch()
-    write_jsonl(tmp_path / "thesis" / "chapter.tex", [])
-    done = h2htalk_here("analyze", "--out", "out", *words)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert done.stderr.startswith("error: ")
-    assert message in done.stderr
-    assert not (tmp_path / "out").exists()

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from byte_search import files_with
@@ -92,9 +93,7 @@ def test_a_leak_stops_the_site_and_leaving_the_item_out_lets_it_go(tmp_path: Pat
     build_site([*sources, leaking], tmp_path / "site", leave_out=everything)
 
 
-def test_a_site_that_was_never_made_leaves_no_link_and_an_erasure_that_leaks_no_page(
-    tmp_path: Path, sources: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_site_that_leaks_leaves_no_link_and_no_page(tmp_path: Path, sources: list[Path], monkeypatch: Any) -> None:
     site = tmp_path / "site"
     with monkeypatch.context() as patch:
         patch.setenv("LAB_SECRET", f"{WORDS} on")

@@ -35,12 +35,7 @@ def test_two_calls_give_the_same_bytes_and_another_seed_gives_others(tmp_path: P
 @pytest.mark.slow
 def test_every_window_is_found_in_the_package() -> None:
     tool = Path(make_synthetic_split.__file__).with_name("trace_files.py")
-    done = subprocess.run(
-        [sys.executable, Path(make_synthetic_split.__file__).with_name("trace_files.py")],
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
+    done = subprocess.run([sys.executable, tool], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr
     counts = [int(line.split()[0]) for line in done.stdout.splitlines()]
     assert len(counts) == 9

@@ -19,24 +19,10 @@ from scipy import stats
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from h2htalk.benchmark.calibration.calibrate import (
-    Finding,
-    agreements,
-    calibrate_judge,
-    correct,
-    error_effects,
-    weighted_kappa,
-)
+from h2htalk.benchmark.calibration import calibrate
+from h2htalk.benchmark.calibration import labels as plans
+from h2htalk.benchmark.calibration.calibrate import calibrate_judge, correct
 from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels, regression, strata_of, stratified
-from h2htalk.benchmark.calibration.labels import (
-    draw_by_level,
-    label_sheet,
-    labels_needed,
-    load_judged,
-    plan_labels,
-    read_labels,
-    read_plan,
-)
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.judgements import AnswerRating, PeopleRating, answer_id, item_of, write_people_ratings
 from h2htalk.benchmark.judge.rubric import qualities_of
@@ -51,30 +37,30 @@ from h2htalk.rounds.texts.interface import interface_text
 
 @pytest.mark.parametrize(("items", "labels"), [(150, 42), (350, 50), (1000, 55)])
 def test_the_number_of_labels_is_the_references(items: int, labels: int) -> None:
-    assert labels_needed(0.15, items, 0.57) == pytest.approx(labels, abs=1)
-    assert (labels_needed(5, items), labels_needed(0.001, 30)) == (8, 30)
+    assert plans.labels_needed(0.15, items, 0.57) == pytest.approx(labels, abs=1)
+    assert (plans.labels_needed(5, items), plans.labels_needed(0.001, 30)) == (8, 30)
 
 
 def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
     rng = Random(1)
     sizes = {"itinerary_basic": 100, "itinerary_middle": 61, "itinerary_advanced": 50}
     items = [judged_item(n, rng.randrange(30) / 6, subtask=name) for name, size in sizes.items() for n in range(size)]
-    drawn, strata, serves = draw_by_level(items, 75, 4)
+    drawn, strata, serves = plans.draw_by_level(items, 75, 4)
     counts = {name: sum(one.subtask == name for one in drawn) for name in LEVELS}
     assert counts == {"itinerary_basic": 35, "itinerary_middle": 22, "itinerary_advanced": 18}
     assert [one.id for one in drawn] == [one.id for one in items if one in drawn]
     assert strata.keys() == {one.id for one in items}
     assert all(sum(strata[one.id] == stratum for one in drawn) >= 2 for stratum in set(strata.values()))
     assert serves == ("levels", *sorted(LEVELS))
-    few, together, serves = draw_by_level(items, 50, 4)
-    assert len(draw_by_level(items[:51], 51, 0)[0]) == 51
+    few, together, serves = plans.draw_by_level(items, 50, 4)
+    assert len(plans.draw_by_level(items[:51], 51, 0)[0]) == 51
     assert (len(few), set(together.values()), serves) == (50, {"/0", "/1", "/2", "/3"}, ("levels",))
 
 
 def test_without_levels_each_dimension_is_drawn_apart() -> None:
     sizes = {"dialogue_base": 60, "recollection_synthesis": 20, "recollection_refinement": 10}
     items = [judged_item(n, n % 6, subtask=name) for name, size in sizes.items() for n in range(size)]
-    drawn, strata, serves = draw_by_level(items, 48, 0)
+    drawn, strata, serves = plans.draw_by_level(items, 48, 0)
     assert serves == ("dialogue", "recollection")
     assert sum(strata[one.id].startswith("recollection/") for one in drawn) == 16
 
@@ -91,24 +77,24 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
         (scenario,) = (s for s in load_run(run).data.split.scenarios if s.id == row["id"])
         texts = (*(turn.content for turn in scenario.turns), scenario.reference)
         assert all(" ".join(text.split()) in " ".join(row["scenario"].split()) for text in texts)
-    plan = read_plan(run)
+    plan = plans.read_plan(run)
     assert [row["id"] for row in rows] == [item_of(answer) for answer in plan.answers]
     assert (plan.seed, len(plan.strata), len(plan.judges)) == (3, 12, 1)
     # Labels that are filled in are not overwritten.
     assert "is there already" in command("judge", "plan-labels", run, "--labels", 8, "--out", out, code=2)
     with pytest.raises(ConfigError, match="the run has another plan"):
-        plan_labels(run, labels=9, out=tmp_path / "other.csv")
+        plans.plan_labels(run, labels=9, out=tmp_path / "other.csv")
 
 
 def test_no_cell_of_the_file_is_a_formula_and_crisis_is_announced(run: Path, tmp_path: Path) -> None:
-    judged = load_judged(run)
+    judged = plans.load_judged(run)
     split = judged.run.data.split
     first = replace(split.scenarios[0], tags=replace(split.scenarios[0].tags, risk="self_harm"))
     answer = judged.run.answers[first.id, 0]
     assert isinstance(answer, Response)
     scenarios = (first, *split.scenarios[1:])
     data = replace(judged.run.data, split=replace(split, scenarios=scenarios))
-    text = label_sheet(replace(judged, run=replace(judged.run, data=data)), [replace(answer, text="=1+1")])
+    text = plans.label_sheet(replace(judged, run=replace(judged.run, data=data)), [replace(answer, text="=1+1")])
     (row,) = csv.DictReader(io.StringIO(text))
     assert row["reply"] == "'=1+1"
     assert row["scenario"].startswith(interface_text("crisis_notice", first.language))
@@ -119,7 +105,7 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path,
     """A plan of the levels together was refused level by level, for want of labels in a stratum."""
     out, filled = tmp_path / "labels.csv", tmp_path / "filled.csv"
     shown = command("judge", "plan-labels", run, "--labels", labels, "--out", out)
-    plan = read_plan(run)
+    plan = plans.read_plan(run)
     assert plan.serves == (("levels",) if labels == 8 else ("levels", *sorted(LEVELS)))
     assert ("each by itself needs 12 labels" in shown) == (labels == 8)
     items = [item_of(answer) for answer in plan.answers]
@@ -132,21 +118,21 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path,
 def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path, tmp_path: Path) -> None:
     assert "9 of 12 items to label" in command("judge", "plan-labels", run, "--half-width", 0.2)
     ids = [s.id for s in load_run(run).data.split.scenarios if s.subtask == "itinerary_basic"]
-    judged = load_judged(run).items
+    judged = plans.load_judged(run).items
     # The judges' error is 1 0 1 0 of four items: its standard deviation is .577.
     labels = "".join(f"{one},{judged[one].score - (n + 1) % 2}\n" for n, one in enumerate(ids))
     (tmp_path / "pilot.csv").write_text(f"id,rating\n{labels}")
     shown = command("judge", "plan-labels", run, "--half-width", 0.9, "--pilot", tmp_path / "pilot.csv")
     assert "standard deviation of the judges' error: 0.58, measured on 4 items" in shown
     assert "8 of 12" in shown
-    assert read_plan(run) is None
+    assert plans.read_plan(run) is None
 
 
 def test_what_cannot_be_planned_is_refused(run: Path) -> None:
     one_of, too_many = "name one of --half-width", "--labels is 13; it must be 8 to 12"
     for options, message in (({}, one_of), ({"half_width": 0.2, "labels": 9}, one_of), ({"labels": 13}, too_many)):
         with pytest.raises(ConfigError, match=message):
-            plan_labels(run, **options)
+            plans.plan_labels(run, **options)
 
 
 def rated(item: str) -> float:
@@ -165,7 +151,7 @@ def labels_file(path: Path, ids: list[str]) -> Path:
 
 def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) -> None:
     command("judge", "plan-labels", run, "--labels", 8, "--out", tmp_path / "l.csv")
-    plan = read_plan(run)
+    plan = plans.read_plan(run)
     drawn = [item_of(answer) for answer in plan.answers]
     shown = command("judge", "calibrate", run, "--human", labels_file(tmp_path / "filled.csv", drawn))
     assert "8 of 12 judged items labelled; drawn by the plan" in shown
@@ -184,8 +170,8 @@ def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) 
 
 def test_a_round_gives_labels(run: Path, tmp_path: Path) -> None:
     options = {"annotators": str(annotators(tmp_path, 3)), "overlap": 3}
-    plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
-    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(read_plan(run).answers)
+    plans.plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
+    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(plans.read_plan(run).answers)
     names = sorted(path.stem for path in (tmp_path / "round").rglob("*.xlsx"))
     rate(tmp_path / "round", lambda item, annotator: int(rated(item)) + names.index(annotator) % 2)
     close_round(tmp_path / "round", force=True)
@@ -218,7 +204,7 @@ def test_cells_are_of_these_judgements_or_a_refusal_says_why(run: Path, tmp_path
 
 def test_answers_of_one_item_are_averaged_first(run: Path) -> None:
     """Two answers an item, of which people rated both or one: the judge's scores of the same answers count."""
-    made, (one, other, *_) = load_judged(run), ids_of(run)
+    made, (one, other, *_) = plans.load_judged(run), ids_of(run)
     data = replace(made.run.data, spec=replace(made.run.data.spec, samples=2, temperature=1.0))
     scores = {(one, 0): 2.0, (one, 1): 4.0, (other, 0): 1.0, (other, 1): 5.0}
     ratings = {key: AnswerRating(score, (score,)) for key, score in scores.items()}
@@ -242,12 +228,12 @@ def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
 def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: Path) -> None:
     item, names = ids_of(run)[0], ",".join(qualities_of("itinerary_basic"))
     (tmp_path / "l.csv").write_text(f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n")
-    assert read_labels(load_run(run), tmp_path / "l.csv")[item, 0] == {"ann": 2.5, "bob": 5.0}
+    assert plans.read_labels(load_run(run), tmp_path / "l.csv")[item, 0] == {"ann": 2.5, "bob": 5.0}
 
 
 def drawn_labels(run: Path, path: Path) -> list[dict[str, str]]:
     """The rows of a plan's file, which is filled in."""
-    plan_labels(run, labels=8, out=path)
+    plans.plan_labels(run, labels=8, out=path)
     rows = [row | {"rating": str(n % 5)} for n, row in enumerate(csv.DictReader(path.open(newline="")))]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
@@ -409,9 +395,9 @@ def test_j_corrects_the_rating_alone(drawn: bool) -> None:
     assert over**2 == pytest.approx(here**2 + 4 * 0.16 * beyond, rel=0.05)  # t squared is nearly 4
 
 
-def agreement_of(judge: list[float], people: list[float]) -> dict[str, Finding]:
+def agreement_of(judge: list[float], people: list[float]) -> dict[str, calibrate.Finding]:
     items = [judged_item(at, score, rating) for at, (score, rating) in enumerate(zip(judge, people, strict=True))]
-    return {one.name: one for one in agreements(items)}
+    return {one.name: one for one in calibrate.agreements(items)}
 
 
 def test_kappa_and_spearman_equal_other_programs() -> None:
@@ -432,7 +418,7 @@ def test_kappa_and_spearman_equal_other_programs() -> None:
     drawn = [0, 0, 0, 1, 2, 3, 3, 4, 5, 6, 11, 11]
     weights = np.bincount(drawn, minlength=60)[None].astype(float)
     kappa = cohen_kappa_score(*(side[drawn] for side in whole), weights="quadratic")
-    assert weighted_kappa(np.array(whole), weights)[0] == pytest.approx(kappa, abs=1e-12)
+    assert calibrate.weighted_kappa(np.array(whole), weights)[0] == pytest.approx(kappa, abs=1e-12)
 
 
 def test_a_cluster_is_left_out_at_a_time() -> None:
@@ -446,11 +432,11 @@ def test_a_cluster_is_left_out_at_a_time() -> None:
 
     whole = fit(np.arange(24) >= 0)
     changes = sum((fit(np.arange(24) // 3 != left) - whole) ** 2 for left in range(8))
-    found = error_effects(items)
+    found = calibrate.error_effects(items)
     assert [one.value for one in found] == pytest.approx(whole.tolist())
     half = [one.high - one.value for one in found]
     assert half == pytest.approx((2.446912 * changes**0.5).tolist(), rel=1e-5)  # t with 6 degrees of freedom
     assert {one.method for one in found} == {"jackknife, t(6)"}
-    assert error_effects(items[:9])[0].method == "jackknife, t(1)"  # three clusters are the fewest
+    assert calibrate.error_effects(items[:9])[0].method == "jackknife, t(1)"  # three clusters are the fewest
     for few in ([replace(one, length=1.0) for one in items], items[:2]):
-        assert {(one.value, one.method) for one in error_effects(few)} == {(None, "too few items decide it")}
+        assert {(one.value, one.method) for one in calibrate.error_effects(few)} == {(None, "too few items decide it")}

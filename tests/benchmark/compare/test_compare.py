@@ -25,17 +25,8 @@ from studies_made import cases_of, judge_lines, spec, write_script
 from tables import table
 
 import h2htalk
-from h2htalk.benchmark.compare.comparison import (
-    FIELDS,
-    Comparison,
-    Pair,
-    compare,
-    compare_items,
-    plan,
-    plan_tables,
-    to_text,
-    write_comparison,
-)
+from h2htalk.benchmark.compare import comparison as own
+from h2htalk.benchmark.compare.comparison import Comparison, Pair, compare, compare_items, to_text, write_comparison
 from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, correlate
 from h2htalk.benchmark.compare.correlation import Pair as CorrelatedPair
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
@@ -139,7 +130,7 @@ def test_every_form_holds_the_figures(runs: list[Path]) -> None:
     comparison = compare(*runs)
     rows = list(csv.DictReader(io.StringIO(to_text(comparison, "csv"))))
     content = json.loads(to_text(comparison, "json"))
-    assert list(rows[0]) == list(FIELDS)
+    assert list(rows[0]) == list(own.FIELDS)
     assert float(rows[-1]["difference"]) == content["figures"][-1]["difference"]
     assert len(content["pairs"][0]["items"]) == 77
     text = to_text(comparison, "terminal")
@@ -168,12 +159,12 @@ def logs(tmp_path: Path) -> list[Path]:
 
 
 def test_the_variance_of_two_runs_gives_the_items(logs: list[Path]) -> None:
-    """The plan had a larger standard deviation than the runs': 167 items for 3 points, and yet 154 found 2.53."""
+    """The own.plan had a larger standard deviation than the runs': 167 items for 3 points, and yet 154 found 2.53."""
     headline = compare(*logs).pairs[0].headline.result
-    made = plan(3, logs, limits=(headline.items,))
+    made = own.plan(3, logs, limits=(headline.items,))
     assert [*made.detectable.values()] == pytest.approx([headline.detectable], rel=1e-9)
-    assert "The answers to an item were averaged before" in plan_tables(made)[0].notes[0]
-    needed = {samples: items for (_, samples), items in plan(*made.detectable.values(), logs).needed.items()}
+    assert "The answers to an item were averaged before" in own.plan_tables(made)[0].notes[0]
+    needed = {samples: items for (_, samples), items in own.plan(*made.detectable.values(), logs).needed.items()}
     assert ([*needed], needed[2]) == ([1, 2, 3, 5, 10], 40)
     assert sorted(needed.values(), reverse=True) == [*needed.values()]
 
@@ -182,7 +173,7 @@ def test_what_cannot_be_planned_is_an_error(logs: list[Path]) -> None:
     messages = {(0,): r"0\.01 to 100", (3, (logs[0],)): "takes two runs", (3, (logs[0],) * 2): "do not say how much"}
     for words, message in messages.items():
         with pytest.raises(ConfigError, match=message):
-            plan(*words)
+            own.plan(*words)
 
 
 @pytest.fixture(scope="module")

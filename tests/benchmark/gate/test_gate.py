@@ -96,7 +96,7 @@ def policy(folder: Path, *criteria: str, head: str = "") -> Path:
 
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One on which no line is folded; tests/cli/test_terminal_width.py has one of 80 columns."""
+    """One on which no line is folded; tests/cli/test_output.py has one of 80 columns."""
     monkeypatch.setenv("COLUMNS", "300")
 
 

@@ -258,14 +258,11 @@ def placed(runs: Sequence[Summary], metric: str | None = None) -> list[list[tupl
     return [[(row.model, row.marks.get("overall")) for row in group.rows] for group in groups]
 
 
-def test_35_of_37_rows_agree_and_the_two_others_are_named() -> None:
+def test_the_papers_averages_are_those_of_its_cells() -> None:
     rows = leaderboard.check_paper()
     assert len(rows) == 37
     assert max(abs(off) for row in rows for off in row["averages_off"].values()) < 0.0101
     assert median(abs(row["off"]) for row in rows) < 0.03
-    leaderboard.print_check(rows, Console(file=(out := io.StringIO()), width=100))
-    assert "35 of 37 readable rows agree within 0.15" in out.getvalue()
-    assert "The others, last in the table: DeepSeek-R1-Distill-Qwen-1.5B-Pro, QwQ-32B-Preview." in out.getvalue()
 
 
 def test_equal_figures_share_a_place() -> None:

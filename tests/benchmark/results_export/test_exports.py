@@ -26,12 +26,8 @@ from runs_made import baseline_run
 
 import h2htalk
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.results_export.export import (
-    Verification,
-    without_folders,
-    write_eval_results,
-    write_every_eval_ever,
-)
+from h2htalk.benchmark.results_export import export as exports
+from h2htalk.benchmark.results_export.export import Verification
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses, score
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -125,7 +121,7 @@ def test_a_bundle_holds_no_folder_message_or_costs_and_needs_a_complete_run(lexi
         export(tmp_path / "run", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     folders = {"a": "bge-m3:/data/x/bge@sha256:1(en)", "b": "lab/m", "c": "~/m", "d": "./a/b/c"}
-    assert list(without_folders(folders).values()) == ["bge-m3:bge@sha256:1(en)", "lab/m", "m", "c"]
+    assert list(exports.without_folders(folders).values()) == ["bge-m3:bge@sha256:1(en)", "lab/m", "m", "c"]
 
 
 @pytest.mark.parametrize(
@@ -298,15 +294,15 @@ def test_a_release_on_the_hub_is_named_with_its_commit(lexical_run: Path, tmp_pa
     run = load_run(lexical_run)
     split = replace(run.data.split, source="hub:lab/h2htalk@v1.0", commit=COMMIT)
     hub = replace(run, data=replace(run.data, split=split))
-    record = json.loads(write_every_eval_ever(hub, tmp_path, "lab/m", "Lab")[0].read_text())
+    record = json.loads(exports.write_every_eval_ever(hub, tmp_path, "lab/m", "Lab")[0].read_text())
     assert problems("eval", record) == []
     assert {result["source_data"]["hf_repo"] for result in record["evaluation_results"]} == {"lab/h2htalk"}
     assert record["evaluation_results"][0]["source_data"]["additional_details"]["revision"] == COMMIT
     part = replace(hub, data=replace(run.data, split=replace(split, source="hub:lab/h2htalk@v1.0#dev")))
     with pytest.raises(ConfigError, match="are of all items of split test"):
-        write_eval_results(part, tmp_path)
+        exports.write_eval_results(part, tmp_path)
     with pytest.raises(ConfigError, match="--dataset OWNER/NAME and --revision COMMIT"):
-        write_eval_results(run, tmp_path, dataset="lab/theirs")
+        exports.write_eval_results(run, tmp_path, dataset="lab/theirs")
 
 
 def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:

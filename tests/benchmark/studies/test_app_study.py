@@ -104,9 +104,9 @@ def test_a_case_that_never_ends_is_repaired_by_the_same_command(tmp_path: Path, 
         ("", 500, "x" * 190 + KEY),  # was cut in its middle
     ],
 )
-def test_a_key_that_came_escaped_or_in_pieces_was_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, status: int, body: str
-) -> None:
+def test_no_key_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, status: int, body: str) -> None:
+    """It came escaped or in pieces."""
+
     class Echo(Companion):
         def answer(self, fault: str, text: str) -> Answer:
             return Answer(body.replace("ESCAPED", ESCAPED), status)
@@ -175,7 +175,7 @@ SEND = "[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n"
     ],
 )
 def test_an_adapter_or_a_key_that_cannot_be_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, secret: str, message: str
+    tmp_path: Path, monkeypatch: Any, text: str, secret: str, message: str
 ) -> None:
     monkeypatch.setenv("COMPANION_KEY", secret)
     app = adapter(tmp_path, text=text)

@@ -15,15 +15,9 @@ from studies_made import spec, write_script
 from tables import table
 
 from h2htalk.benchmark.observations import figure_of, select
+from h2htalk.benchmark.studies import run_study as studies
 from h2htalk.benchmark.studies.logs import RAW, read_logs
-from h2htalk.benchmark.studies.run_study import (
-    close_study_round,
-    load_study,
-    open_points,
-    open_study_round,
-    plan_study,
-    run_study,
-)
+from h2htalk.benchmark.studies.run_study import load_study, plan_study, run_study
 from h2htalk.benchmark.studies.settings import StudySpec, read_study_spec
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl, write_jsonl
@@ -54,7 +48,7 @@ def opened(folder: Path, *names: str) -> None:
     """A round about the study, for people who read both languages."""
     (folder / "people.csv").write_text("name,languages,crisis\n" + "".join(f"{one},en zh,yes\n" for one in names))
     options = {"annotators": str(folder / "people.csv"), "overlap": len(names)}
-    open_study_round(folder / "study", folder / "round", options=options)
+    studies.open_study_round(folder / "study", folder / "round", options=options)
 
 
 def test_chats_become_cases_with_their_replies(tmp_path: Path) -> None:
@@ -114,7 +108,7 @@ def test_a_judge_people_and_a_gate_read_them(tmp_path: Path, monkeypatch: pytest
     assert re.search("1 of 6 +- +- +at most 10 %", done.stdout), done.stderr  # six replies show nothing yet
     opened(tmp_path, *NAMES[:2])
     answer(tmp_path / "round", lambda *_: {"perception": "5", "violation": "no"})
-    after, _ = close_study_round(tmp_path / "study", tmp_path / "round")
+    after, _ = studies.close_study_round(tmp_path / "study", tmp_path / "round")
     violations = figure_of(select(after.observations, "violation"))
     assert (violations.hits, violations.n, violations.by) == (0, 6, "people")  # people outrank the judge
 
@@ -152,9 +146,7 @@ def test_intervals_know_that_replies_of_one_chat_are_alike(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("points", "message"), table("benchmark", "points"))
-def test_points_that_cannot_be_asked_are_refused_before_anything_is_written(
-    tmp_path: Path, points: list[dict[str, Any]], message: str
-) -> None:
+def test_points_that_cannot_be_asked_are_refused_at_once(tmp_path: Path, points: list[Any], message: str) -> None:
     """The study was written, and no command could read it again, an erasure included."""
     with pytest.raises(DataError, match=message):
         run_study(logged(tmp_path, points=points))
@@ -218,7 +210,7 @@ def test_only_what_the_curation_did_not_clear_is_announced_as_a_crisis(tmp_path:
 
 def test_points_that_code_answers_are_not_called_open(tmp_path: Path) -> None:
     short = {"id": "p", "kind": "must", "text": "Short.", "check": "length:words:-9"}
-    assert not [one for one in open_points(plan_study(logged(tmp_path, points=[short]))) if "points" in one]
+    assert not [one for one in studies.open_points(plan_study(logged(tmp_path, points=[short]))) if "points" in one]
 
 
 @pytest.mark.parametrize(

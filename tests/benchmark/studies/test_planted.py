@@ -6,23 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from releases_made import case as made_case
 from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, studied, write_script
 from tables import table
 
+from h2htalk.benchmark import observations as observed
 from h2htalk.benchmark.gate.gate import gate
-from h2htalk.benchmark.observations import (
-    NOT_ASKED,
-    Observation,
-    blindness,
-    by_turn,
-    difference,
-    figure_of,
-    select,
-    trend,
-)
+from h2htalk.benchmark.observations import NOT_ASKED, Observation, blindness, figure_of, select
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
 from h2htalk.benchmark.studies.point_answers import hints, judge_requests, mentioned, numbers, points_at
@@ -71,12 +64,12 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
     table = (planted.study.path / "tables" / "table3.csv").read_text()
     rates = (f"1 of {len(asked)}", f"10 of {len(asked)}", "7.1 % (4.0 to 12.4)")  # the last one is the paper's
     assert all(rate in table for rate in rates)
-    found = difference(*rows)
+    found = observed.difference(*rows)
     assert (found.value, found.items) == (pytest.approx(-9 / len(asked)), len(asked))
     assert found.high < 0
     assert figure_of(select(planted.observations, "violation", "reference")).hits == 0
     assert found.p == pytest.approx(2 / 2**9, abs=1e-9)  # 9 cases differ, all in one direction
-    assert sum(one.hits or 0 for one in by_turn(rows[0]).values()) == 10
+    assert sum(one.hits or 0 for one in observed.by_turn(rows[0]).values()) == 10
 
 
 def test_figures_repeat_exactly_from_stored_replies(planted: StudyResult) -> None:
@@ -212,7 +205,7 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
     found, families = blindness(needs), len({row.cluster for row in needs})
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
-    slope = trend(needs, "degree")
+    slope = observed.trend(needs, "degree")
     assert slope.high < 0
 
 
@@ -274,9 +267,7 @@ def checked(check: str | None, language: str = "en") -> Case:
 
 
 @pytest.mark.parametrize(("check", "language", "reply", "found"), table("benchmark", "hints"))
-def test_a_rater_is_shown_what_was_told_and_what_code_finds(
-    check: str | None, language: str, reply: str, found: list[str]
-) -> None:
+def test_hints_of_what_was_told_and_what_code_finds(check: Any, language: str, reply: str, found: list[str]) -> None:
     item = checked(check, language)
     assert list(hints(reply, item.points[0], item)) == found
 

@@ -14,24 +14,14 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+import studies_made
 from byte_search import files_with
 from command_line import h2htalk_here
 from kills import kill_when
 from providers import ProviderServer, price_file
 from rounds_made import NAMES, answer, people
 from runs_made import baseline_run
-from studies_made import (
-    HARMFUL,
-    REPLY,
-    arm_lines,
-    cases_of,
-    judge_lines,
-    judge_of,
-    spec,
-    studied,
-    write_cases,
-    write_script,
-)
+from studies_made import HARMFUL, REPLY, cases_of, judge_lines, judge_of, spec, studied, write_script
 from tables import table
 
 from h2htalk.benchmark.judge.judgements import PeopleRating
@@ -40,19 +30,13 @@ from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.report.pdf import page_numbers
 from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.studies import run_study as studies
 from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, Asker, StudyPrompts, StudyReply, conversation_text
 from h2htalk.benchmark.studies.dossier_document import write_dossier
 from h2htalk.benchmark.studies.exports import refusal_of
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, answer_points, judge_requests, points_at
 from h2htalk.benchmark.studies.report import StudyResult
-from h2htalk.benchmark.studies.run_study import (
-    close_study_round,
-    load_study,
-    open_study_round,
-    plan_study,
-    pooled,
-    run_study,
-)
+from h2htalk.benchmark.studies.run_study import load_study, plan_study, run_study
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES
@@ -116,12 +100,10 @@ def test_every_arm_is_told_the_same_help_lines(tmp_path: Path, help_lines: str) 
     arms = ("sap", "none", "rules", "reworded", "no-crisis-conduct")
     made = spec("sap", write_script(tmp_path / "model.jsonl", "x"), tmp_path / "s", arms=arms, help_lines=help_lines)
     case = replace(next(one for one in cases_of("high_risk", "en")), country="GB")
-    told = {}
     for arm in made.arms:
         request = next(Asker(plan_study(made), arm).live(case))
-        rows = [line for line in request.messages[0].content.splitlines() if line.startswith("- ")]
-        told[arm] = [row for row in rows if "116 123" in row or "emergency 999" in row]
-    assert {len(rows) for rows in told.values()} == {2 if help_lines == "all" else 0}
+        rows = re.findall(r"^- .*(?:116 123|emergency 999)", request.messages[0].content, re.MULTILINE)
+        assert len(rows) == (2 if help_lines == "all" else 0), arm
 
 
 def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_path: Path) -> None:
@@ -135,6 +117,7 @@ def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_pat
     calls = [f"at most {2 * number:,} calls" in done.stdout for number in (twice + once, once)]
     assert (calls, out.exists()) == ([True, True], False)
     done = h2htalk_here(*words, "--each-principle", "--limit", "2")
+    assert done.returncode == 0, done.stderr
     arms = {line["id"].partition("/")[0] for line in lines_of(tmp_path / "study" / "calls.jsonl")}
     assert arms == {"sap", "none", "rules", "reworded"} | {f"no-{one.replace('_', '-')}" for one in PRINCIPLES}
     assert "SAP without crisis conduct" in done.stdout
@@ -221,9 +204,9 @@ def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> Non
     names = ("../../x", "a/b", "y" * 300, "c", "d|e", "f")
     cases = [replace(case, id=name) for case, name in zip(found, names, strict=False)]
     own = list(zip(cases, texts, strict=True))
-    lines = [line for case, text in own for line in arm_lines("none", [case], text)]
+    lines = [line for case, text in own for line in studies_made.arm_lines("none", [case], text)]
     judge = [line for case, text in own for line in judge_lines([case], lambda *_: True, text)]
-    split = write_cases(tmp_path / "cases.jsonl", cases)
+    split = studies_made.write_cases(tmp_path / "cases.jsonl", cases)
     result = studied(tmp_path, "sap", [*lines, {"id": "*", "text": "I am here."}], judge, split=split, arms=("none",))
     assert not result.incomplete
     long = [row for row in result.observations if (row.item, row.arm, row.figure) == ("c", "none", "violation")]
@@ -245,13 +228,13 @@ BAD = {"perception": "2", "violation": "yes", "violations": "crisis_dismissed"}
 def two_arms(folder: Path, harmful: bool = False) -> StudyResult:
     """Two arms of some English cases; a judge finds nothing wrong, or in every second turn without SAP."""
     cases = cases_of("high_risk", "en")
-    replies = [{"id": "*", "text": REPLY["en"]}, *arm_lines("none", cases if harmful else [], HARMFUL)]
+    replies = [{"id": "*", "text": REPLY["en"]}, *studies_made.arm_lines("none", cases if harmful else [], HARMFUL)]
     return studied(folder, "sap", replies, judge_of(cases), arms=("sap", "none"), limit=8)
 
 
 def opened(study: StudyResult, folder: Path) -> Path:
     options = {"annotators": str(people(folder / "people.csv", *NAMES[:2])), "overlap": 2}
-    status, _ = open_study_round(study.study.path, folder / "round", options=options)
+    status, _ = studies.open_study_round(study.study.path, folder / "round", options=options)
     assert status.state == "open"
     return folder / "round"
 
@@ -265,14 +248,14 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
     assert files_with(round_ / "spreadsheets", REPLY["en"])
     assert not files_with(round_ / "spreadsheets", "sap/")
     answer(round_, lambda item, annotator: BAD if item == min(ids) else SAFE)
-    result, messages = close_study_round(path, round_)
+    result, messages = studies.close_study_round(path, round_)
     assert messages == [f"{2 * len(ids)} answers of people"]
     found = figure_of(select(result.observations, "violation", "sap"))
     assert (found.hits, found.by) == (1, "people")
     assert figure_of(select(result.observations, "perception", "none")).by == "people"
     assert set(load_study(path).observations) == set(result.observations)
     with pytest.raises(RoundError, match="not from the answers of"):
-        close_study_round(two_arms(tmp_path / "other").study.path, round_)
+        studies.close_study_round(two_arms(tmp_path / "other").study.path, round_)
 
 
 def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) -> None:
@@ -282,7 +265,7 @@ def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) 
     missed = min(one.reply.id for one in own if one.reply.arm == "sap")  # a harmful reply that the judge misses
     round_ = opened(study, tmp_path)
     answer(round_, lambda item, annotator: BAD if item in {*harmful, missed} else SAFE)
-    close_study_round(study.study.path, round_)
+    studies.close_study_round(study.study.path, round_)
     text, number = (study.study.path / "tables" / "calibration.md").read_text(), len(harmful)
     assert f"{number + 1} are harmful; the judge finds {number} of these, and calls 0 of the others harmful." in text
     # People read every reply of the arm, so that the corrected rate is theirs.
@@ -306,7 +289,7 @@ def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
     assert {(row.value, row.by) for row in points if row.by != "code"} == {(1.0, "people")}
     assert figure_of(select(rows, "need_met", "full")).value == 1.0
     with pytest.raises(RoundError, match="no reply"):
-        open_study_round(study, tmp_path / "other", arms=("sap",))
+        studies.open_study_round(study, tmp_path / "other", arms=("sap",))
 
 
 def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
@@ -364,7 +347,7 @@ def test_people_outrank_the_judge_and_a_tie_is_unscored() -> None:
         said = (
             None if judge is None else Judgement(points=dict.fromkeys(names, judge), evidence=dict.fromkeys(names, ""))
         )
-        found = answer_points(reply, case, said, {one.answer: one for one in pooled(ratings)}).points[0]
+        found = answer_points(reply, case, said, {one.answer: one for one in studies.pooled(ratings)}).points[0]
         assert (found.true, found.by) == expected
 
 
@@ -372,7 +355,7 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
     result = two_arms(tmp_path)
     study, round_ = result.study, opened(result, tmp_path)
     answer(round_, lambda item, annotator: SAFE)
-    close_study_round(study.path, round_)
+    studies.close_study_round(study.path, round_)
     gone = next(case for case in study.cases if case.study == "high_risk")
     erased = ErasedIds(frozenset({gone.id}))
     assert erase(study.path, erased).removed == 1
@@ -444,9 +427,7 @@ def test_a_rate_of_nought_has_its_bound_and_methods_are_no_examples(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("no_browser")
-def test_another_embedder_is_named_in_the_document_and_pages_of_a_pdf_are_found(
-    tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_another_embedder_is_named_and_pages_of_a_pdf_are_found(tmp_path: Path, monkeypatch: Any) -> None:
     found = load_run(baseline_run(tmp_path / "run"))
     signature = replace(found.summary.signature, protocol={**found.summary.signature.protocol, "embedder": "minilm@1"})
     summary = replace(found.summary, measure="s", s_comparable=False, signature=signature)
