@@ -181,9 +181,8 @@ def test_the_greatest_cost_is_reserved_and_the_expected_one_is_near_the_bill(tmp
 
 
 def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> None:
-    assert estimate(spec_of(tmp_path, model="openai:house-model")).endswith(
-        "Price: unknown: name it in a file with --prices."
-    )
+    message = estimate(spec_of(tmp_path, model="openai:house-model"))
+    assert message.endswith("Price: unknown: name it in a file with --prices.")
     with pytest.raises(ConfigError, match="max_cost: the price of openai:house-model is unknown"):
         estimate(spec_of(tmp_path, model="openai:house-model", max_cost=1.0))
 

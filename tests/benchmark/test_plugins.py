@@ -36,9 +36,8 @@ METRICS = {
     "leaving": "sys.exit('\\x1b[31mgone')",
     "telling": "[float(pairs[0].response * 9)]",
 }
-MODULE = "import sys\n" + "".join(
-    f"def {name}(pairs, metrics):\n    return {result}\n" for name, result in METRICS.items()
-)
+FUNCTIONS = (f"def {name}(pairs, metrics):\n    return {result}\n" for name, result in METRICS.items())
+MODULE = "\n".join(["import sys", *FUNCTIONS])
 
 
 @pytest.fixture
@@ -143,9 +142,7 @@ def test_it_is_added_by_score_and_a_run_that_has_it_is_read_without_it(tmp_path:
 
 
 @pytest.mark.parametrize(("function", "message"), table("benchmark", "failing_metrics"))
-def test_one_that_fails_names_itself_and_keeps_answers(
-    tmp_path: Path, install: Any, function: str, message: str
-) -> None:
+def test_one_that_fails_is_named_and_answers_stay(tmp_path: Path, install: Any, function: str, message: str) -> None:
     install(broken=f"warm_words:{function}")
     with pytest.raises(ConfigError) as raised:
         evaluate(tmp_path / "run")

@@ -40,9 +40,7 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
 
 
 @pytest.mark.parametrize(("words", "expected"), table("cli", "wrong_input"))
-def test_wrong_input_is_one_line_and_nothing_written(
-    here: Path, words: list[str], expected: str, monkeypatch: Any
-) -> None:
+def test_wrong_input_is_one_line_and_nothing_written(here: Path, words: list[str], expected: str) -> None:
     model, *options = words
     done = h2htalk_here("evaluate", model, "--split", "mini@1", "--embedder", "none", "--out", "run", *options)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr

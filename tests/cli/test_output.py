@@ -46,9 +46,8 @@ def test_a_split_cannot_act_on_the_terminal(tmp_path: Path) -> None:
     records = [r | {"persona": "eve\x1b[2J\u202e"} for r in scenario_records(30) if r["language"] == "en"]
     write_jsonl(tmp_path / "split" / "scenarios.jsonl", records)
     (tmp_path / "split" / "personas").mkdir()
-    (tmp_path / "split" / "personas" / "eve.toml").write_text(
-        'id = "eve\\u001b[2J\\u202e"\nrelation = "friend"\n[en]\nname = "Eve"\ndescription = "You bake."\n'
-    )
+    eve = 'id = "eve\\u001b[2J\\u202e"\nrelation = "friend"\n[en]\nname = "Eve"\ndescription = "You bake."\n'
+    (tmp_path / "split" / "personas" / "eve.toml").write_text(eve)
     header = (f'{key} = "x{nasty}y\\nz"\n' for key in ("name", "version", "description", "licence"))
     (tmp_path / "split" / "split.toml").write_text("".join(header))
     split, out = str(tmp_path / "split"), str(tmp_path / "run")
@@ -125,9 +124,8 @@ def test_tables_have_at_most_80_columns(command: str, made: Path, monkeypatch: p
     monkeypatch.chdir(made)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(Table, "to_terminal", recorded)
-    done = h2htalk_here(
-        *(judge_file(made / "judged" / "run", lambda item: 3) if word == "JUDGE" else word for word in command.split())
-    )
+    judge = judge_file(made / "judged" / "run", lambda item: 3)
+    done = h2htalk_here(*command.replace("JUDGE", judge).split())
     assert done.returncode in (0, 3, 4), done.stderr
     assert shown
     lines = [line for text in shown for line in text.splitlines()]

@@ -41,9 +41,8 @@ def made_split(items: int) -> Split:
     """Mini's scenarios in turn, each a cluster of its own."""
     records = [{**record, "provenance": {}} for record in scenario_records(items)]
     scenarios = tuple(Scenario.from_dict(record) for record in records)
-    return Split(
-        name="made", version="1", scenarios=scenarios, personas=load_split("mini@1").personas, canary="canary-0001"
-    )
+    personas = load_split("mini@1").personas
+    return Split(name="made", version="1", scenarios=scenarios, personas=personas, canary="canary-0001")
 
 
 def scores_of(split: Split, values: Sequence[float | None], broken: Sequence[bool] = ()) -> dict[str, ItemScore]:
@@ -60,9 +59,8 @@ def scores_of(split: Split, values: Sequence[float | None], broken: Sequence[boo
 def made_summary(model: str, split: Split, scores: Mapping[str, ItemScore], **changes: Any) -> Summary:
     bad = sum(one.unscored is not None for one in scores.values())
     counts = RunCounts(len(scores), len(scores) - bad, len(scores) - bad, failures={"timeout": bad} if bad else {})
-    low = {
-        name: Scored(scores_of(split, [level] * len(scores))) for name, level in (("constant", 0.18), ("copy", 0.24))
-    }
+    levels = {"constant": 0.18, "copy": 0.24}
+    low = {name: Scored(scores_of(split, [level] * len(scores))) for name, level in levels.items()}
     subject = {**SIGNATURE.subject, "model": model}
     signature = Signature({**SIGNATURE.protocol, "items": split.fingerprint}, subject)
     clusters = clusters_of(split.scenarios)

@@ -147,9 +147,7 @@ def test_the_table_holds_a_row_for_each_run_and_item_that_is_not_left_out(tmp_pa
             pq.read_table(io.BytesIO(content)).to_pylist(),
             [s.id for s in split.scenarios if s.id not in without],
         )
-        assert [(row["model"], row["id"]) for row in rows] == [
-            (f"server:m{n}", item) for n in range(2) for item in left
-        ]
+        assert [(row["model"], row["id"]) for row in rows] == [(f"server:m{n}", one) for n in (0, 1) for one in left]
         assert [row["lexical"] for row in rows[len(left) :]] == [runs[1].item_scores[item].lexical for item in left]
 
 

@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import pytest
 from byte_search import files_with
+from command_line import scripted
 from hosted_runs import MODELS, OPENAI_FIRST
 from judged_made import LEVELS, answered_run, command, evaluated, judge_file, judging_of, scripted_judge, verdict
 from loopback import LoopbackServer
@@ -34,7 +35,6 @@ from h2htalk.benchmark.settings import JudgeSpec
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Reply
-from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Failure
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -160,11 +160,9 @@ def test_j_stands_in_the_cells_of_levels_alone(run: Path) -> None:
 
 def test_every_report_shows_judged_and_unjudged_figures_apart(run: Path, scored: Path, tmp_path: Path) -> None:
     shown = command("judge", "run", run, "--judge", constant(tmp_path, 5))
-    assert "S and J" in shown
-    assert "Eq. 4 (J < 3.5) sends" in shown
+    assert ("S and J" in shown, "Eq. 4 (J < 3.5) sends" in shown) == (True, True)
     page, board = (run / "report.html").read_text(), command("leaderboard", run, scored)
-    assert "Judges" in page
-    assert "differs in judge" in board
+    assert ("Judges" in page, "differs in judge" in board) == (True, True)
     assert all("(unjudged)" in text for text in (page, board))
     # Scoring again keeps the judgements.
     first = load_run(run).summary.rows
@@ -199,8 +197,7 @@ def test_several_judgements_of_an_answer_are_meant(tmp_path: Path) -> None:
     run = answered_run(tmp_path, ["A day."])
     name = answer_id(judged_answers(load_run(run), "levels")[0][1])
     lines = [{"id": name, "sample": k, "text": verdict(score)} for k, score in enumerate((1, 3, 5, 5))]
-    write_jsonl(tmp_path / "judge.jsonl", lines)
-    judge = f"scripted:{tmp_path / 'judge.jsonl'}"
+    judge = scripted(tmp_path, *lines)
     with pytest.raises(ConfigError, match="--judgements 2 with temperature 0"):
         judged(run, judge, judgements=2)
     for k, mean in ((1, 1), (2, 2), (4, 3.5)):
@@ -212,8 +209,8 @@ def test_a_failed_call_an_edited_and_a_too_long_answer_are_unscored(tmp_path: Pa
     run = answered_run(tmp_path, ["A day.", "Another day.", "x" * (LONGEST + 1)])
     name = answer_id(judged_answers(load_run(run), "levels")[1][1])
     failure = {"reason": "timeout", "message": "never answered"}
-    write_jsonl(tmp_path / "j.jsonl", [{"id": name, "failure": failure}, {"id": "*", "text": verdict(4)}])
-    command("judge", "run", run, "--judge", f"scripted:{tmp_path / 'j.jsonl'}", code=3)
+    judge = scripted(tmp_path, {"id": name, "failure": failure}, {"id": "*", "text": verdict(4)})
+    command("judge", "run", run, "--judge", judge, code=3)
     judging = judging_of(run)
     assert (judging.scored, judging.failed, judging.unscored) == (1, 1, {"timeout": 1, "too_long": 1})
     responses = run / "calls.jsonl"
@@ -224,9 +221,9 @@ def test_a_failed_call_an_edited_and_a_too_long_answer_are_unscored(tmp_path: Pa
     assert ratings(run) == [None] * 3
     # A judge that answers nothing leaves the tables.
     before = load_run(run).summary
-    write_jsonl(tmp_path / "f.jsonl", [{"id": "*", "failure": failure}])
-    shown = command("judge", "run", run, "--judge", f"scripted:{tmp_path / 'f.jsonl'}", code=3)
-    assert "no call was answered" in shown
+    (tmp_path / "other").mkdir()
+    silent = scripted(tmp_path / "other", {"id": "*", "failure": failure})
+    assert "no call was answered" in command("judge", "run", run, "--judge", silent, code=3)
     assert load_run(run).summary == before
 
 

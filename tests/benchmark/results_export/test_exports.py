@@ -276,7 +276,7 @@ def test_conversations_are_messages_and_other_material_one_turn(run_with_s: Path
     scenarios = {s.id: s for s in run.data.split.scenarios}
     for row in rows:
         scenario, (given,) = scenarios[row["sample_id"]], row["answer_attribution"]
-        answer = run.answers[scenario.id, int(row["metadata"]["sample"])].answer  # type: ignore[union-attr]
+        answer = run.answers[scenario.id, int(row["metadata"]["sample"])].answer
         assert given["extracted_value"] == answer.replace("\ud83d", "?")
         assert row["input"]["reference"] == list(scenario.references)
         if row["interaction_type"] == "multi_turn":
@@ -406,9 +406,8 @@ def test_a_pull_request_proposes_the_entries(hub_run: Path, hub: HubDouble, tmp_
     assert content == (tmp_path / "out" / NAME).read_bytes()
     assert NAME not in model.files()
     commit = hub.dataset("lab/made").tags["v1.0.0"]
-    assert [entry["dataset"] for entry in yaml.safe_load(content)] == [
-        {"id": "lab/made", "task_id": task, "revision": commit} for task in ("dialogue_base", "dialogue_base_zh")
-    ]
+    tasks = [{"id": "lab/made", "task_id": task, "revision": commit} for task in ("dialogue_base", "dialogue_base_zh")]
+    assert [entry["dataset"] for entry in yaml.safe_load(content)] == tasks
     refused = command(*words[:3], "--to", "bundle", "--out", tmp_path / "bundle", "--push", "lab/model", code=2)
     assert refused == "error: --push is for --to eval-results\n"
     assert not (tmp_path / "bundle").exists()

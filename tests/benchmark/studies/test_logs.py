@@ -78,10 +78,9 @@ def test_replies_are_stored_once_and_raters_see_the_last_messages(tmp_path: Path
     assert (last.text, result.incomplete) == ("c", False)
     with pytest.raises(ConfigError, match="window"):
         run_study(logged(tmp_path, window=4))
+    other = chat("two", (U, "你好"), (C, "走开"), language="zh")
     with pytest.raises(DataError, match="two: has another reply than the study holds"):
-        run_study(
-            logged(tmp_path, [CHATS[0], chat("two", (U, "你好"), (C, "走开"), language="zh"), *CHATS[2:]], window=2)
-        )
+        run_study(logged(tmp_path, [CHATS[0], other, *CHATS[2:]], window=2))
 
 
 def test_a_judge_people_and_a_gate_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -344,9 +344,8 @@ def test_people_outrank_the_judge_and_a_tie_is_unscored() -> None:
         ((), None, (None, "")),
     ):
         ratings = [PeopleRating(f"{reply.id}:{asked[0].id}", one, 2, f"r{k}") for k, one in enumerate(rated)]
-        said = (
-            None if judge is None else Judgement(points=dict.fromkeys(names, judge), evidence=dict.fromkeys(names, ""))
-        )
+        given = {"points": dict.fromkeys(names, judge), "evidence": dict.fromkeys(names, "")}
+        said = None if judge is None else Judgement(**given)
         found = answer_points(reply, case, said, {one.answer: one for one in studies.pooled(ratings)}).points[0]
         assert (found.true, found.by) == expected
 
