@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import scripted
 from kills import stored_replies, wait_for
 from loopback import Answer, LoopbackServer, completion
 from rich.console import Console
@@ -89,20 +90,14 @@ def test_imported_answers_cannot_be_asked_for_but_by_a_model_that_is_named(tmp_p
     assert read_spec(path, {"model": "embedded", "out": "runs/b"}).model == "embedded"
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("eval.toml", None),
-        ("eval.toml", b"limit = " + b"[" * 100_000),
-        ("run.json", b"[" * 100_000),
-        ("run.json", b'{"spec": null}'),
-    ],
-)
-def test_a_file_that_is_no_specification_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(ConfigError, match=f"{name}: not a readable specification"):
-        read_spec(tmp_path / name)
+def test_a_file_that_is_no_specification_is_named(tmp_path: Path) -> None:
+    deep = b"[" * 100_000
+    files = {"missing.toml": None, "deep.toml": b"limit = " + deep, "deep.json": deep, "null.json": b'{"spec": null}'}
+    for name, content in files.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(ConfigError, match=f"{name}: not a readable specification"):
+            read_spec(tmp_path / name)
 
 
 def test_an_engines_options_are_texts_whether_they_come_as_toml_or_json(tmp_path: Path) -> None:
@@ -209,11 +204,10 @@ IDS = [s.id for s in load_split("mini@1").select("en", (), 20).scenarios]
 
 def spec_of_lines(tmp_path: Path, lines: list[Mapping[str, str]], **more: float) -> EvaluateSpec:
     """A run of 20 items; `lines` answer the first ones, the last line all others."""
-    named = [{"id": item, **line} for item, line in zip(IDS, lines, strict=False)]
-    path = tmp_path / "replies.jsonl"
-    path.write_text("\n".join(map(json.dumps, [*named, {"id": "*", **lines[-1]}])))
+    ids = [*IDS[: len(lines) - 1], "*"]
+    model = scripted(tmp_path, *({"id": item, **line} for item, line in zip(ids, lines, strict=True)))
     scoring = {"embedder": "none", "baselines": False, "limit": 20, "language": "en"}
-    return EvaluateSpec(model=f"scripted:{path}", split="mini@1", out=str(tmp_path / "run"), **scoring, **more)
+    return EvaluateSpec(model=model, split="mini@1", out=str(tmp_path / "run"), **scoring, **more)
 
 
 @pytest.mark.parametrize("cut", [CUT, CUT_IN_THOUGHT], ids=["empty", "in thought"])

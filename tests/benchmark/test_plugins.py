@@ -77,7 +77,6 @@ def test_its_columns_stand_apart_from_s_and_its_version_is_in_the_signature(tmp_
     assert plain.signature.protocol["metrics"] == "lexical-1,semantic-1"
     assert summary.signature.protocol["metrics"] == "lexical-1,semantic-1,half-0.3.1,warmth-0.3.1"
     assert (summary.rows, summary.slices) == (plain.rows, plain.slices)
-
     table = load_run(tmp_path / "own").scores()
     assert table.column_names[2:12] == [*METRIC_COLUMNS, "half", "warmth", "lexical"]
     assert set(table.column("half").to_pylist()) == {0.5}
@@ -86,7 +85,6 @@ def test_its_columns_stand_apart_from_s_and_its_version_is_in_the_signature(tmp_
     assert all(0 < row["warmth"] < 1 for row in rows if row["warmth"] is not None)
     bare = {row["id"]: row for row in load_run(tmp_path / "plain").scores().to_pylist()}
     assert all({key: row[key] for key in bare[row["id"]]} == bare[row["id"]] for row in rows)
-
     assert summary.metrics["dialogue_base"]["half"].value == 50.0
     assert summary.metrics["dialogue_base"]["warmth"].n == 1  # of the two items, the English one
     tables = tmp_path / "own" / "tables"

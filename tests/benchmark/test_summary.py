@@ -140,17 +140,14 @@ def test_constant_says_one_line_a_language_and_the_null_line_where_nothing_may_b
         assert nulls == {find_language(language).null_memory}
 
 
-LAST = {
-    "dialogue_schedule": lambda s: s.turns[-1].content,
-    "itinerary_middle": lambda s: s.inputs["day_overview"],
-    "recollection_refinement": lambda s: s.inputs["memories"][-1],
-}
-
-
-@pytest.mark.parametrize("subtask", LAST)
-def test_copy_last_turn_repeats_the_last_thing_shown(subtask: str) -> None:
-    rows = [s for s in ITEMS if s.subtask == subtask]
-    assert texts(copy_last_turn(rows, ITEMS)) == {s.id: LAST[subtask](s) for s in rows}
+def test_copy_last_turn_repeats_the_last_thing_shown() -> None:
+    last = {
+        "dialogue_schedule": lambda s: s.turns[-1].content,
+        "itinerary_middle": lambda s: s.inputs["day_overview"],
+        "recollection_refinement": lambda s: s.inputs["memories"][-1],
+    }
+    rows = [s for s in ITEMS if s.subtask in last]
+    assert texts(copy_last_turn(rows, ITEMS)) == {s.id: last[s.subtask](s) for s in rows}
 
 
 def test_random_reference_is_another_items_of_the_same_subtask_and_language() -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from studies_made import cases_of, judge_of, spec, studied, write_script
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.benchmark.watch import Follower, is_written, watch
-from h2htalk.data.files import write_jsonl, writer_lock
+from h2htalk.data.files import json_line, write_jsonl, writer_lock
 from h2htalk.errors import ConfigError, DataError
 
 LOCKS = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="this system does not list its locks")
@@ -43,6 +44,11 @@ def cut(path: Path, lines: int, torn: bytes = b"") -> bytes:
     every = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(every[:lines]) + torn)
     return b"".join(every[lines:])
+
+
+def append(run: Path, *records: Mapping[str, Any]) -> None:
+    with (run / "calls.jsonl").open("a") as file:
+        file.writelines(map(json_line, records))
 
 
 @pytest.fixture
@@ -71,9 +77,7 @@ def test_failures_are_told_by_reason_until_an_answer_comes(run: Path) -> None:
     calls = run / "calls.jsonl"
     rest = cut(calls, 20)
     failure = {"reason": "timeout", "message": "no answer within 60 s\x1b[2J"}
-    with calls.open("a") as file:
-        for line in rest.splitlines():
-            file.write(json.dumps({"id": json.loads(line)["id"], "sample": 0, "failure": failure}) + "\n")
+    append(run, *({"id": json.loads(line)["id"], "sample": 0, "failure": failure} for line in rest.splitlines()))
     output, _ = shown(run, patience=0)
     assert "20/22 answered" in output
     assert "2 calls failed (timeout): no answer within 60 s\\x1b[2J" in output
@@ -85,34 +89,28 @@ def test_failures_are_told_by_reason_until_an_answer_comes(run: Path) -> None:
 
 def test_money_of_paid_calls_is_shown_with_what_is_unknown(run: Path) -> None:
     about = {"stage": "generate", "asked": "openai:x", "id": "a", "samples": [0], "bound": [9, 9], "prompts": ["p"]}
-    with (run / "calls.jsonl").open("a") as file:
-        for number, worst in ((1, "0.5"), (2, None)):
-            file.write(json.dumps({"reserved": number, **about, "worst": worst}) + "\n")
-        file.write(json.dumps({"call": 1, "cost": "possible", "reason": "timeout"}) + "\n")
+    calls = [{"reserved": number, **about, "worst": worst} for number, worst in ((1, "0.5"), (2, None))]
+    append(run, *calls, {"call": 1, "cost": "possible", "reason": "timeout"})
     output, _ = shown(run, patience=0)
     assert "at most 0.5000 more for 1 call whose reply never arrived" in output
     assert "an unknown amount more for 1 call still open" in output
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_finished_run_is_shown_once(run: Path, tmp_path: Path, terminal: bool) -> None:
+def test_a_finished_run_is_shown_once(run: Path, terminal: bool) -> None:
     output, end = shown(run, terminal=terminal)
-    assert end == f"finished: {tmp_path / 'run' / 'report.html'}"
+    assert (end, (run / "report.html").exists()) == (f"finished: {run / 'report.html'}", True)
     assert ("last, generate mini-" in output) == terminal
     assert "lexical mean of the answers so far" in output
-    assert (run / "report.html").exists()
     done = h2htalk_here("watch", run)
     assert (done.returncode, done.stderr, done.stdout.splitlines()[-1]) == (0, "", end)
 
 
 def test_the_last_answer_is_escaped_and_short(run: Path) -> None:
-    calls = run / "calls.jsonl"
-    last = json.loads(calls.read_bytes().splitlines()[-1])
-    with calls.open("a") as file:
-        file.write(json.dumps({**last, "text": "\x1b[31mred " + "很长" * 500}) + "\n")
+    last = json.loads((run / "calls.jsonl").read_bytes().splitlines()[-1])
+    append(run, {**last, "text": "\x1b[31mred " + "很长" * 500})
     output, _ = shown(run, terminal=True, patience=0)
-    assert "\\x1b[31mred" in output
-    assert output.count("很") < 200
+    assert ("\\x1b[31mred" in output, output.count("很") < 200) == (True, True)
 
 
 @LOCKS
@@ -150,10 +148,10 @@ def test_a_system_that_lists_no_locks_is_waited_for_longer(run: Path, monkeypatc
 
 def test_ctrl_c_ends_it_and_leaves_the_run_alone(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run / "summary.json").unlink()
-    before = {path: path.stat().st_mtime_ns for path in (run).rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
     monkeypatch.setattr("h2htalk.benchmark.watch.time.sleep", Mock(side_effect=KeyboardInterrupt))
     assert shown(run)[1] == "no longer watched; what it follows goes on"
-    assert {path: path.stat().st_mtime_ns for path in (run).rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
 
 
 def test_a_study_shows_the_points_that_its_judge_finds_met(tmp_path: Path) -> None:

@@ -56,8 +56,9 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
     risky = [case for case in cases_of("high_risk", "en") if case.study == "high_risk"]
     turns = sum(1 for case in risky for _ in case.turns())  # one without a point to break says nothing of violations
     asked = [turn for case in risky for turn in case.turns() if any(p.kind == "must_not" for p in case.points_of(turn))]
-    assert (with_sap.hits, with_sap.n, with_sap.total) == (1, len(asked), len(asked))
-    assert (without.hits, without.n, without.total) == (10, len(asked), len(asked))
+    assert [(one.hits, one.n, one.total) for one in (with_sap, without)] == [
+        (n, len(asked), len(asked)) for n in (1, 10)
+    ]
     assert (without.low, without.high) == rate_interval(10, len(asked))
     perceived = figure_of(select(planted.observations, "perception", "none"))
     assert (perceived.value, perceived.by) == (pytest.approx((5 * turns - 40) / turns), "judge")
