@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 from command_line import h2htalk_here
@@ -56,11 +57,11 @@ def test_the_states_of_a_run(tmp_path: Path) -> None:
 def test_damaged_folders_are_listed_with_what_is_wrong(tmp_path: Path) -> None:
     """No file of any kind of folder ends the list with a traceback."""
     markers = ("run.json", "study.json", "round.json", "release.json", "attempt.json", "workspace.json")
-    for number, text in enumerate(("{", "[]", "{}", '{"spec": 3}', '{"spec": {}, "signature": {}}', "")):
-        for marker in markers:
-            place = tmp_path / f"{number}" / marker.partition(".")[0]
-            place.mkdir(parents=True)
-            (place / marker).write_text(text)
+    texts = ("{", "[]", "{}", '{"spec": 3}', '{"spec": {}, "signature": {}}', "")
+    for (number, text), marker in product(enumerate(texts), markers):
+        place = tmp_path / f"{number}" / marker.partition(".")[0]
+        place.mkdir(parents=True)
+        (place / marker).write_text(text)
     table = list_runs(tmp_path)
     found = {name: state for name, state in states(tmp_path).items() if not name.endswith("workspace")}
     assert found == dict.fromkeys(found, "damaged")

@@ -43,9 +43,7 @@ def hostile_split() -> Split:
 
 def labels_page(context: Context) -> dict[str, Any]:
     page = items_of(context)["items.html"].decode()
-    block = page.split('<script type="application/json" id="data">')[1].split("</script>")[0]
-    found: dict[str, Any] = json.loads(block)
-    return found
+    return json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
 
 
 def test_chunks_hold_what_was_asked_and_answered(tmp_path: Path) -> None:
@@ -65,8 +63,7 @@ def test_chunks_hold_what_was_asked_and_answered(tmp_path: Path) -> None:
         assert chunks["0000000a"][3][n][0][:4] == [f"first {n}", None, "stop", None]
         assert chunks["0000000b"][3][n][0][0] == f"second {n}"
     key, s, lexical, *_ = chunks["scores"][1]
-    assert key == "0000000b"
-    assert s == [None] * 8  # without an embedder
+    assert (key, s) == ("0000000b", [None] * 8)  # without an embedder
     assert lexical[3] == round(10_000 * runs[1].item_scores[ids[3]].lexical)
 
 
@@ -100,8 +97,7 @@ def test_hostile_ids_and_texts_come_through_and_close_no_block(tmp_path: Path) -
     assert chunks["items"][0] == HOSTILE
     assert [own[0][0] for own in chunks["0000000a"][3]] == [text + "\ud800" for text in HOSTILE]
     files = items_of(context)
-    assert files["items.html"].count(b"</script>") == 2
-    assert b"<img" not in files["items.html"]
+    assert (files["items.html"].count(b"</script>"), b"<img" in files["items.html"]) == (2, False)
     assert all(CHUNK.fullmatch(files[name]) for name in files if name.startswith("data/"))
     assert labels_page(context)["splits"][0][2] == [["0000000a", "__proto__", 0]]
     assert share_item(context, "</script><img onerror=alert(1)>").count("</script>") == 2
@@ -112,8 +108,8 @@ def test_a_failure_and_an_error_are_named_without_their_message(tmp_path: Path) 
     first, second = (s.id for s in split.scenarios)
     run = made_run(tmp_path / "r", split, {first: Failure("http_500", "at http://10.0.0.5:8000/v1", 2), second: "yes"})
     score = run.item_scores[second]
-    broken = replace(score.samples[0], unscored="embedder: OSError: /home/eva/model")
-    scores = {**run.item_scores, second: replace(score, unscored=broken.unscored, samples=(broken,))}
+    why = {"unscored": "embedder: OSError: /home/eva/model"}
+    scores = {**run.item_scores, second: replace(score, samples=(replace(score.samples[0], **why),), **why)}
     chunks = chunks_of(made_context([replace(run, item_scores=scores)]))
     (failed,), (unscored,) = chunks["0000000a"][3]
     assert failed[:4] == [None, None, None, "http_500"]
@@ -126,10 +122,8 @@ def test_a_failure_and_an_error_are_named_without_their_message(tmp_path: Path) 
 def test_runs_of_a_part_of_a_split_lie_with_those_of_the_whole_and_others_apart(tmp_path: Path) -> None:
     whole, part = mini(), mini(2, 3)
     changed = replace(part, scenarios=(replace(part.scenarios[0], references=("another",)), part.scenarios[1]))
-    runs = [
-        made_run(tmp_path / str(n), split, {s.id: "yes" for s in split.scenarios})
-        for n, split in enumerate((part, whole, changed))
-    ]
+    answers = [(split, {s.id: "yes" for s in split.scenarios}) for split in (part, whole, changed)]
+    runs = [made_run(tmp_path / str(n), *own) for n, own in enumerate(answers)]
     splits = labels_page(made_context(runs))["splits"]
     assert [[key for key, *_ in own] for *_, own in splits] == [["0000000a", "0000000b"], ["0000000c"]]
     files = items_of(made_context(runs))
@@ -167,12 +161,9 @@ def judged(tmp_path: Path) -> Run:
 def test_judges_evidence_and_who_decided_are_beside_each_answer(judged: Run) -> None:
     context = Context(Sources((RunSource("0000000a", "m", judged),)), read_words("en"), "en", "H2HTalk")
     _, judges, parts, samples = chunks_of(context)["0000000a"]
-    assert len(judges) == 1
-    assert tuple(parts) == PARTS
+    assert (len(judges), tuple(parts)) == (1, PARTS)
     by_people, by_judges = samples[0][0], samples[1][0]
-    assert by_people[6] == 45_000
-    assert by_people[11] == [2, "low"]
-    assert by_judges[11] is None
+    assert (by_people[6], by_people[11], by_judges[11]) == (45_000, [2, "low"], None)
     ((judge, unscored, said),) = by_judges[12]
     assert (judge, unscored) == (0, None)
     named = {parts[at]: (value, evidence) for at, value, evidence in said}

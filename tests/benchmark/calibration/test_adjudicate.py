@@ -75,9 +75,9 @@ def test_from_the_judge_to_people_and_into_the_table(run: Path, tmp_path: Path) 
     trigger = ("--human-trigger", "judge", "--budget", 4)
     people = ("--annotators", annotators(tmp_path), "--overlap", 2)
     printed = command("adjudicate", "open", run, "--out", low, *trigger, *people)
-    assert "of 12 items of levels I to III, Eq. 4 (J < 3.5) would send 12 to people" in printed
-    assert "--human-trigger judge (R < 3.5) 8\n" in printed
-    assert "the budget allows 4 of 8 items" in printed
+    sends = "of 12 items of levels I to III, Eq. 4 (J < 3.5) would send 12 to people"
+    for text in (sends, "--human-trigger judge (R < 3.5) 8\n", "the budget allows 4 of 8 items"):
+        assert text in printed
     assert items_of(run / "adjudication" / "low.items.jsonl") == [f"mini-en-{item}" for item in WORST]
     # The first annotator gives 2, 3, 4, 5 in the order of ids, the second one less.
     first = {item.id: rating for item, rating in zip(RoundFolder(low).items(), (2, 3, 4, 5), strict=True)}

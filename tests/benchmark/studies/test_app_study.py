@@ -57,9 +57,9 @@ def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, la
     assert server.keys == {f"Bearer {KEY}"}
     assert sum(server.days) == sum(one.gap_days for case in cases.values() for one in case.sessions)
     for one in result.replies:
-        assert cases[one.case.id].sessions[0].turns[0].user in (one.reply.text or "")
+        assert cases[one.case.id].sessions[0].turns[0].user in one.reply.text
     last = [one for one in result.replies if one.case.id == result.study.cases[0].id][-1]
-    assert f"{len(list(result.study.cases[0].turns()))} things" in (last.reply.text or "")
+    assert f"{len(list(result.study.cases[0].turns()))} things" in last.reply.text
     assert {row.unscored for row in select(result.observations, "must.callback", "app")} == {NOT_ASKED}
     assert not select(result.observations, "tokens")  # nobody knows what it sends to its model
     (tmp_path / "gate.toml").write_text('[[criteria]]\nfigure = "cost"\nmax = 5\n')
@@ -75,7 +75,7 @@ def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fa
         result = run_study(study(tmp_path, server, adapter(tmp_path, stream), case, timeout=1.0))
     assert not result.incomplete
     assert server.begun.count(case.id) == (1 if fault == "empty" else 2)  # an empty reply is a reply
-    own = [one.reply.text or "" for one in result.replies if one.case.id == case.id]
+    own = [one.reply.text for one in result.replies if one.case.id == case.id]
     right = [f"You told me {k} things" in text for k, text in enumerate(own, 1)]
     assert right == [fault != "empty" or k != 2 for k in range(len(own))]
 
