@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import scripted
 from kills import stored_replies, wait_for
 from loopback import Answer, LoopbackServer, completion
 from rich.console import Console
 from splits_made import write_split
+from tables import table
 
 from h2htalk.benchmark.answering import Session, describe_answering
 from h2htalk.benchmark.evaluate import STARVED_REPLIES, evaluate, make_plan, missing_requests
@@ -83,89 +85,56 @@ def test_the_spec_of_a_run_goes_on_in_the_folder_that_holds_it(tmp_path: Path) -
 def test_imported_answers_cannot_be_asked_for_but_by_a_model_that_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"spec": {**WORK, "model": "imported:mine"}}))
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(ConfigError, match="json: imported answers cannot be asked for; use `h2htalk score`"):
         read_spec(path)
-    assert str(raised.value) == f"{path}: imported answers cannot be asked for; use `h2htalk score`"
     assert read_spec(path, {"model": "embedded", "out": "runs/b"}).model == "embedded"
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("eval.toml", None),
-        ("eval.toml", b"limit = " + b"[" * 100_000),
-        ("run.json", b"[" * 100_000),
-        ("run.json", b'{"spec": null}'),
-    ],
-)
-def test_a_file_that_is_no_specification_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(ConfigError, match=f"{name}: not a readable specification"):
-        read_spec(tmp_path / name)
-
-
-def engine_spec(model: str, **given: Any) -> EvaluateSpec:
-    return EvaluateSpec(**{**WORK, "model": model, **given})
+def test_a_file_that_is_no_specification_is_named(tmp_path: Path) -> None:
+    deep = b"[" * 100_000
+    files = {"missing.toml": None, "deep.toml": b"limit = " + deep, "deep.json": deep, "null.json": b'{"spec": null}'}
+    for name, content in files.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(ConfigError, match=f"{name}: not a readable specification"):
+            read_spec(tmp_path / name)
 
 
 def test_an_engines_options_are_texts_whether_they_come_as_toml_or_json(tmp_path: Path) -> None:
-    path = tmp_path / "spec.toml"
-    path.write_text(
-        'model = "vllm:m"\nsplit = "mini@1"\nout = "r"\n'
-        "[engine_options]\ntensor_parallel_size = 8\nenforce_eager = true\ngpu_memory_utilization = 0.85\n"
-    )
-    spec = read_spec(path)
     options = {"tensor_parallel_size": "8", "enforce_eager": "true", "gpu_memory_utilization": "0.85"}
+    lines = ['model = "vllm:m"', 'split = "mini@1"', 'out = "r"', "[engine_options]"]
+    (tmp_path / "spec.toml").write_text("\n".join([*lines, *(f"{key} = {value}" for key, value in options.items())]))
+    spec = read_spec(tmp_path / "spec.toml")
     assert spec.engine_options == options
     assert EvaluateSpec.from_dict(json.loads(json.dumps(spec.to_dict())), "run.json") == spec
 
 
 def test_sampling_is_the_models_own_where_its_api_takes_none_or_it_is_left_to_it() -> None:
-    anthropic, openai = "anthropic:claude-sonnet-5-5", "openai:gpt-4o"
-    assert engine_spec(anthropic, samples=3).sampling_temperature is None
-    assert engine_spec(openai).sampling_temperature == 0.0
-    assert engine_spec(openai, samples=3, model_sampling=True).sampling_temperature is None
+    for model, given, temperature in (
+        ("anthropic:claude-sonnet-5-5", {"samples": 3}, None),
+        ("openai:gpt-4o", {}, 0.0),
+        ("openai:gpt-4o", {"samples": 3, "model_sampling": True}, None),
+    ):
+        assert EvaluateSpec(**WORK | {"model": model} | given).sampling_temperature == temperature
 
 
-PAID = "is for openai and anthropic only, not for "
-
-
-@pytest.mark.parametrize(
-    ("model", "given", "message"),
-    [
-        ("hf:m", {"engine_options": {"dtype": "half"}}, r"--engine-option: hf has no engine options \(dtype\); vllm"),
-        ("embedded", {"thinking": 0}, "--thinking is for .* only, not for embedded"),
-        ("embedded", {"model_sampling": True}, "--model-sampling is for .* only, not for embedded"),
-        ("openai:m", {"samples": 3}, "set --temperature"),
-        ("openai:m", {"model_sampling": True, "temperature": 0.7}, "leave out --temperature, or --model-sampling"),
-        ("openai:m", {"model_sampling": True, "seed": 5}, "leave out --seed, or --model-sampling"),
-        ("anthropic:m", {"seed": 5}, "leave out --seed, the model draws by itself"),
-        ("server:m@http://127.0.0.1:1/v1", {"batch": True}, f"--batch {PAID}server"),
-        ("hf:m", {"prices": "mine.toml"}, f"--prices {PAID}hf"),
-    ],
-)
+@pytest.mark.parametrize(("model", "given", "message"), table("benchmark", "engines"))
 def test_what_an_engine_cannot_do_is_refused_beforehand(model: str, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        engine_spec(model, **given)
+        EvaluateSpec(**WORK | {"model": model} | given)
 
 
 ITEMS = 24
 
 
 def named(payload: dict[str, Any], count: int) -> Answer:
-    """A reply of a server whose back end changes for some items."""
     fingerprint = "fp_new" if "item7" in payload["messages"][-1]["content"] else "fp_old"
     return Answer(completion() | {"model": "loopback-2026", "system_fingerprint": fingerprint})
 
 
 def spec_of(server: LoopbackServer, folder: Path, **settings: Any) -> EvaluateSpec:
-    split = folder / "split"
-    if not split.exists():
-        write_split(split, ITEMS)
-    return EvaluateSpec(
-        model=server.spec, split=str(split), out=str(folder / "run"), embedder="none", baselines=False, **settings
-    )
+    where = {"split": str(write_split(folder / "split", ITEMS)), "out": str(folder / "run")}
+    return EvaluateSpec(model=server.spec, embedder="none", baselines=False, **where, **settings)
 
 
 def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
@@ -175,19 +144,16 @@ def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     stored = json.loads((tmp_path / "run" / "summary.json").read_text())
     told = summary.answering
-    assert "answering" in run
-    assert "answering" not in stored  # of times a summary knows nothing
+    assert ("answering" in run, "answering" in stored) == (True, False)  # of times a summary knows nothing
     assert before - timedelta(seconds=1) <= datetime.fromisoformat(told.started) <= datetime.now(UTC)
     assert (told.sessions, told.input_tokens, told.output_tokens) == (1, 120 * ITEMS, 24 * ITEMS)
     assert 0 < told.seconds < 60
-    assert told.endpoints == {server.url: ITEMS}
-    assert told.models == {"loopback-2026": ITEMS}
+    assert (told.endpoints, told.models) == ({server.url: ITEMS}, {"loopback-2026": ITEMS})
     assert told.fingerprints == {"fp_old": ITEMS - 1, "fp_new": 1}
     assert {one.partition(" ")[0] for one in told.versions} == {"h2htalk", "Python", "aiohttp"}
     assert {"numpy", "jieba", "sacrebleu"} < {one.partition(" ")[0] for one in told.scoring_versions}
     assert load_run(tmp_path / "run").summary == summary
-    text = io.StringIO()
-    print_summary(summary, Console(file=text, width=200))
+    print_summary(summary, Console(file=(text := io.StringIO()), width=200))
     written = [(tmp_path / "run" / name).read_text() for name in ("tables/run.csv", "report.html")]
     for content in (text.getvalue(), *written):
         for fact in (told.started, "2,880 in, 576 out", "loopback-2026", "fp_new (1 answer)", "Python 3.", "aiohttp"):
@@ -204,15 +170,13 @@ def test_another_endpoint_is_refused_unless_accepted_and_then_in_every_table(tmp
         assert second.requests == 0
         summary = evaluate(spec_of(second, tmp_path, accept_endpoint=True))
         assert summary == evaluate(spec_of(second, tmp_path))  # complete: nothing is asked
-    assert not summary.incomplete
-    assert summary.answering.sessions == 2
+    assert (summary.incomplete, summary.answering.sessions) == (False, 2)
     assert set(summary.answering.endpoints) == {first.url, second.url}
     assert sum(summary.answering.endpoints.values()) == ITEMS
-    text = io.StringIO()
-    print_summary(summary, Console(file=text, width=80))
+    print_summary(summary, Console(file=(text := io.StringIO()), width=80))
     written = [tmp_path / "run" / "report.html", *(tmp_path / "run" / "tables").glob("*2.*")]
-    for table in (text.getvalue(), leaderboard([tmp_path / "run"]).rows[0].name, *map(Path.read_text, written)):
-        assert "2 endpoints" in table
+    for shown in (text.getvalue(), leaderboard([tmp_path / "run"]).rows[0].name, *map(Path.read_text, written)):
+        assert "2 endpoints" in shown
     assert f"{second.url} (" in text.getvalue().replace("\n", "")
 
 
@@ -240,11 +204,10 @@ IDS = [s.id for s in load_split("mini@1").select("en", (), 20).scenarios]
 
 def spec_of_lines(tmp_path: Path, lines: list[Mapping[str, str]], **more: float) -> EvaluateSpec:
     """A run of 20 items; `lines` answer the first ones, the last line all others."""
-    named = [{"id": item, **line} for item, line in zip(IDS, lines, strict=False)]
-    path = tmp_path / "replies.jsonl"
-    path.write_text("\n".join(map(json.dumps, [*named, {"id": "*", **lines[-1]}])))
+    ids = [*IDS[: len(lines) - 1], "*"]
+    model = scripted(tmp_path, *({"id": item, **line} for item, line in zip(ids, lines, strict=True)))
     scoring = {"embedder": "none", "baselines": False, "limit": 20, "language": "en"}
-    return EvaluateSpec(model=f"scripted:{path}", split="mini@1", out=str(tmp_path / "run"), **scoring, **more)
+    return EvaluateSpec(model=model, split="mini@1", out=str(tmp_path / "run"), **scoring, **more)
 
 
 @pytest.mark.parametrize("cut", [CUT, CUT_IN_THOUGHT], ids=["empty", "in thought"])
@@ -268,12 +231,18 @@ def test_what_was_never_asked_comes_before_what_failed(tmp_path: Path) -> None:
     assert keys == [*((name, sample) for name in others for sample in range(2)), (first, 0)]
 
 
-ITEM = re.compile(r"item\d+")
+ITEM = re.compile(r"item(\d+)")
 
 
 def start_run(*words: object, **options: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "h2htalk", "evaluate", *map(str, words), "--embedder", "none", "--no-baselines"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def finish(run: subprocess.Popen[str], code: int = 0) -> tuple[str, str]:
+    shown = run.communicate(timeout=60)
+    assert run.returncode == code, shown
+    return shown
 
 
 def stored_ids(out: Path) -> Counter[str]:
@@ -282,10 +251,8 @@ def stored_ids(out: Path) -> Counter[str]:
 
 def asked(server: LoopbackServer) -> Counter[str]:
     """How often each item of the split was asked, by scenario id."""
-    counts: Counter[str] = Counter()
-    for message, count in server.counts_by_message().items():
-        counts[f"made-{int(ITEM.findall(message)[-1].removeprefix('item')):05}"] += count
-    return counts
+    counts = server.counts_by_message().items()
+    return Counter({f"made-{int(ITEM.findall(message)[-1]):05}": count for message, count in counts})
 
 
 def test_a_server_that_stops_answering_pauses_the_run_and_the_same_command_goes_on(tmp_path: Path) -> None:
@@ -297,9 +264,7 @@ def test_a_server_that_stops_answering_pauses_the_run_and_the_same_command_goes_
 
     with LoopbackServer(reply=answers_ten) as server:
         for hanging in (True, True, False):
-            run = start_run(server.spec, *command)
-            stdout, stderr = run.communicate(timeout=60)
-            assert run.returncode == (3 if hanging else 0), stderr
+            stdout, _ = finish(start_run(server.spec, *command), 3 if hanging else 0)
             assert ("warning: paused: http://127.0.0.1" in stdout, "INCOMPLETE" in stdout) == (hanging, hanging)
     assert stored_ids(out) == Counter({f"made-{i:05}": 1 for i in range(60)})
 
@@ -328,9 +293,7 @@ def test_kill_9_at_20_random_moments_loses_nothing_and_repeats_only_what_was_in_
             assert repeated <= done * concurrency
             for item in finished:
                 assert asked(server)[item] == counts[item], "a stored item was asked again"
-        last = start_run(server.spec, *command)
-        _, stderr = last.communicate(timeout=60)
-        assert last.returncode == 0, stderr
+        finish(start_run(server.spec, *command))
     assert stored_ids(out) == Counter({f"made-{i:05}": 1 for i in range(600)})
     assert len(RunFolder(out).answers()) == 600
 
@@ -341,11 +304,7 @@ def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path) -> None:
         run = start_run(server.spec, "--split", split, "--out", out, "--concurrency", 4)
         wait_for(run, lambda: len(stored_ids(out)))
         run.send_signal(signal.SIGINT)
-        _, stderr = run.communicate(timeout=30)
-        assert run.returncode == 130
-        assert "the same command continues" in stderr
-        assert "Traceback" not in stderr
+        _, stderr = finish(run, 130)
+        assert ("the same command continues" in stderr, "Traceback" in stderr) == (True, False)
         server.latency = 0
-        again = start_run(server.spec, "--split", split, "--out", out)
-        _, stderr = again.communicate(timeout=60)
-        assert again.returncode == 0, stderr
+        finish(start_run(server.spec, "--split", split, "--out", out))

@@ -43,9 +43,7 @@ MIXED = {"gateway_timeout:2": 0.15, "cut:2": 0.15, "drop_after:2": 0.1, "overloa
 
 @pytest.mark.slow
 @BOTH
-def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books(
-    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_fault_ends_in_a_reply_or_reason_and_true_books(tmp_path: Path, provider: str, monkeypatch: Any) -> None:
     monkeypatch.setenv(f"{provider.upper()}_LOG", "debug")  # neither the key nor prompts are logged
     with ProviderServer(faults_at={f"item{number}": fault for number, fault in ORDERED.items()}) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 18, {"timeout": 1.0, "attempts": 3})
@@ -160,19 +158,15 @@ def spec_of(folder: Path, **settings: Any) -> EvaluateSpec:
 
 def priced(text: str) -> tuple[Decimal, Decimal]:
     found = PRICED.search(text)
-    assert found, text
     return Decimal(found[1]), Decimal(found[2])
 
 
 @pytest.mark.parametrize("provider", MODELS)
-def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near_the_bill(
-    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_greatest_cost_is_reserved_and_the_expected_one_is_near_the_bill(tmp_path: Path, provider: str) -> None:
     spec = spec_of(tmp_path, model=MODELS[provider], prices=str(tmp_path / "prices.toml"), max_tokens=64)
     message = estimate(spec)
     expected, greatest = priced(message)
-    assert f"{ITEMS} calls, about " in message
-    assert "(prices of 2026-11-20)" in message
+    assert (f"{ITEMS} calls, about " in message, "(prices of 2026-11-20)" in message) == (True, True)
     assert not (tmp_path / "run").exists()
     with ProviderServer() as server, patch.dict(os.environ, server.environment()):
         evaluate(spec)
@@ -180,8 +174,7 @@ def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near
     lines = [json.loads(line) for line in (tmp_path / "run/calls.jsonl").read_text().splitlines()]
     reserved = sum(Decimal(line["worst"]) for line in lines if "reserved" in line)
     assert reserved <= greatest < reserved + Decimal("0.0001")  # rounded up
-    assert expected < bill * 3
-    assert bill < expected * 3
+    assert bill / 3 < expected < bill * 3
     again = estimate(spec)
     assert f"0 calls ({ITEMS} answered already)" in again
     assert f"Price: nothing more. Paid already: {bill:.4f} US dollars for " in again

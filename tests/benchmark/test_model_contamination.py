@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from command_line import h2htalk_here
+from command_line import h2htalk_here, scripted
 
 from h2htalk.benchmark.contamination import check_contamination, longest_run
 from h2htalk.data.splits import load_split
 
 
 def script(folder: Path, replies: dict[str, str]) -> str:
-    lines = [{"id": "*", "text": "That sounds hard."}, *({"id": name, "text": text} for name, text in replies.items())]
-    (folder / "model.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return f"scripted:{folder / 'model.jsonl'}"
+    lines = {"*": "That sounds hard.", **replies}
+    return scripted(folder, *({"id": name, "text": text} for name, text in lines.items()))
 
 
 @pytest.mark.parametrize(("share", "canary", "known"), [(0, False, False), (0, True, True), (5, False, True)])
@@ -40,8 +38,7 @@ def test_the_command_is_silent_about_a_model_that_does_not_know_the_split(tmp_pa
 def test_a_model_that_says_one_thing_to_everything_knows_nothing(tmp_path: Path, split: str) -> None:
     """Controls in the other language shared no word with a reply, so that constant models were accused."""
     text = "I hear you and I am here with you. It is not your fault. 我在这里，你不是一个人，这不是你的错。"
-    (tmp_path / "model.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n")
-    table, found = check_contamination(f"scripted:{tmp_path / 'model.jsonl'}", split, tmp_path / "out")
+    table, found = check_contamination(script(tmp_path, {"*": text}), split, tmp_path / "out")
     assert (found, [row[2] for row in table.rows]) == (False, [0, 0])
 
 

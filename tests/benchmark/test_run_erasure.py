@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import Any
 import pytest
 from byte_search import files_with
 from releases_made import make_release, scenario
+from runs_made import baseline_run
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import score
-from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec, read_spec
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
-from h2htalk.data.files import json_line, read_jsonl, sha256_of
+from h2htalk.data.files import read_jsonl, sha256_of, write_jsonl
 from h2htalk.data.links import read_links
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.run_folder import RunFolder
@@ -44,16 +44,10 @@ def released(folder: Path, count: int = 5) -> Path:
     return release
 
 
-def spec_of(baseline: str, split: Path, out: Path) -> EvaluateSpec:
-    return EvaluateSpec(model=f"baseline:{baseline}", split=str(split), out=str(out), embedder="none")
-
-
 @pytest.fixture
 def spec(tmp_path: Path) -> EvaluateSpec:
-    """A finished run on a release, both in `tmp_path`."""
-    spec = spec_of("copy-last-turn", released(tmp_path), tmp_path / "run")
-    evaluate(spec)
-    return spec
+    run = baseline_run(tmp_path / "run", "copy-last-turn", split=str(released(tmp_path)), limit=None)
+    return read_spec(run / "run.json")
 
 
 def test_a_run_keeps_its_protocol_and_loses_the_item(spec: EvaluateSpec) -> None:
@@ -83,12 +77,11 @@ def test_a_run_keeps_its_protocol_and_loses_the_item(spec: EvaluateSpec) -> None
 
 def test_a_baseline_that_answers_with_references_of_others(tmp_path: Path) -> None:
     """The answers of the run itself quoted an erased item."""
-    spec = spec_of("random-reference", released(tmp_path), tmp_path / "run")
-    evaluate(spec)
-    assert "calls.jsonl" in files_with(Path(spec.out), WORDS)
-    erase(Path(spec.out), EMILY)
-    assert files_with(Path(spec.out), WORDS) == []
-    counts = load_run(Path(spec.out)).summary.counts
+    run = baseline_run(tmp_path / "run", "random-reference", split=str(released(tmp_path)), limit=None)
+    assert "calls.jsonl" in files_with(run, WORDS)
+    erase(run, EMILY)
+    assert files_with(run, WORDS) == []
+    counts = load_run(run).summary.counts
     assert (counts.items, counts.scored) == (4, 4)
 
 
@@ -112,15 +105,13 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     scenarios = [emilys(), scenario(2), scenario(3)]
     lines = [{"id": one.id, "references": list(one.references)} for one in scenarios]
     old, new = (tmp_path / name for name in ("old.jsonl", "new.jsonl"))
-    old.write_text("".join(map(json_line, lines)))
-    new.write_text("".join(map(json_line, lines[1:])))
+    write_jsonl(old, lines)
+    write_jsonl(new, lines[1:])
     split = load_split(make_release(tmp_path / "release", {"test": scenarios}))
     public = tuple(replace(one, references=()) for one in scenarios)
-    digest = hashlib.sha256(old.read_bytes()).hexdigest()
-    before_erasure = replace(split, scenarios=public, references_sha256=digest)
+    before_erasure = replace(split, scenarios=public, references_sha256=sha256_of(old))
     export_split(before_erasure, tmp_path / "split")
-    path = tmp_path / "run"
-    evaluate(spec_of("constant", tmp_path / "split", path))
+    path = baseline_run(tmp_path / "run", split=str(tmp_path / "split"))
     before = score(path, references=old)
     with pytest.raises(DataError, match="is not the file of references"):
         score(path, references=new)
@@ -136,6 +127,6 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     export_split(left, tmp_path / "split")
     after = score(path, references=new)
     assert (before.counts.scored, after.counts.scored, after.counts.erased) == (3, 2, 1)
-    assert after.signature.protocol["references_sha256"] == hashlib.sha256(new.read_bytes()).hexdigest()[:16]
+    assert after.signature.protocol["references_sha256"] == sha256_of(new)[:16]
     protocol = score(path, references=old).signature.protocol
     assert protocol["references_sha256"] == before.signature.protocol["references_sha256"]

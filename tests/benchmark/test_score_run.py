@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -11,7 +10,9 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from byte_search import files_with
 from command_line import h2htalk_here, scripted
+from runs_made import baseline_run
 
 import h2htalk
 from h2htalk.benchmark.evaluate import evaluate
@@ -21,9 +22,9 @@ from h2htalk.benchmark.results_export.export import export_results, verify_resul
 from h2htalk.benchmark.run import load_run, read_run_data
 from h2htalk.benchmark.score_run import import_responses, report, score
 from h2htalk.benchmark.settings import EvaluateSpec, read_spec
-from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.benchmark.summary import read_summary
 from h2htalk.curation.release.card import read_results
-from h2htalk.data.files import AppendLog, json_line, read_json_object, read_jsonl, write_jsonl
+from h2htalk.data.files import AppendLog, read_json_object, read_jsonl, sha256_of, write_jsonl
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import load_split
@@ -51,7 +52,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(finished: Path, tmp_path: Path) -> Path:
-    """A copy of a finished run, to be edited."""
     return Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
@@ -109,30 +109,19 @@ def change(path: Path, place: Sequence[str], value: object) -> None:
 
 
 def restart(run: Path) -> object:
-    """Give the command that made a run again."""
     return evaluate(read_spec(run / "run.json"))
 
 
-def edited_references(run: Path) -> None:
-    path = run / "inputs" / "split" / "scenarios.jsonl"
-    records = [json.loads(line) for line in path.read_text().splitlines()]
-    write_jsonl(path, ({**record, "reference": "I hear you."} for record in records))
-
-
-def edited_template(run: Path) -> None:
-    (run / "inputs" / "prompts" / "en" / "sap" / "secure_base.j2").write_text("Be somebody else.")
-
-
-def other_spec(run: Path) -> None:
-    change(run / "run.json", ("spec", "samples"), 2)
-    change(run / "run.json", ("spec", "temperature"), 0.7)
-
-
-@pytest.mark.parametrize(
-    ("edit", "key"), [(edited_references, "items"), (edited_template, "prompts"), (other_spec, "samples")]
-)
-def test_what_was_edited_is_not_scored_by_the_old_signature(run: Path, edit: Callable[[Path], None], key: str) -> None:
-    edit(run)
+@pytest.mark.parametrize("key", ["items", "prompts", "samples"])
+def test_what_was_edited_is_not_scored_by_the_old_signature(run: Path, key: str) -> None:
+    if key == "items":
+        path = run / "inputs" / "split" / "scenarios.jsonl"
+        write_jsonl(path, [record | {"reference": "I hear you."} for _, record in read_jsonl(path)])
+    elif key == "prompts":
+        (run / "inputs" / "prompts" / "en" / "sap" / "secure_base.j2").write_text("Be somebody else.")
+    else:
+        change(run / "run.json", ("spec", "samples"), 2)
+        change(run / "run.json", ("spec", "temperature"), 0.7)
     with pytest.raises(DataError, match=f"{key} are not those of the run's signature"):
         score(run)
 
@@ -147,9 +136,8 @@ def test_a_run_that_is_being_written_is_neither_scored_nor_reported(run: Path) -
 
 
 def test_baselines_stand_on_the_items_that_the_model_was_scored_on(spec: EvaluateSpec) -> None:
-    script = Path(spec.model.partition(":")[2])
     lost = {"id": "mini-en-dialogue-base-01", "failure": {"reason": "timeout", "message": ""}}
-    script.write_text("".join(json_line(line) for line in ({"id": "*", "text": "I hear you."}, lost)))
+    write_jsonl(Path(spec.model.partition(":")[2]), [{"id": "*", "text": "I hear you."}, lost])
     summary = evaluate(spec)
     for row in (summary.rows.lexical, *(baseline.lexical for baseline in summary.baselines.values())):
         assert (row["dialogue_base"].n, row["dialogue_base"].total) == (13, 14)
@@ -164,11 +152,9 @@ def refusal(read: Callable[[], object], path: Path) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    ("place", "value"), [(("rows", "lexical", "overall", "value"), 99.0), (("rows",), None), (("sha256",), None)]
-)
-def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: object) -> None:
-    change(run / "summary.json", place, value)
+@pytest.mark.parametrize("place", [("rows", "lexical", "overall", "value"), ("rows",), ("sha256",)])
+def test_an_edited_summary_is_refused(run: Path, place: Sequence[str]) -> None:
+    change(run / "summary.json", place, 99.0 if place[-1] == "value" else None)
     for read in (lambda: read_summary(run / "summary.json"), lambda: report(run), lambda: list(read_results(run))):
         assert "was edited, or is of another version; run `h2htalk score` again" in refusal(read, run / "summary.json")
 
@@ -230,8 +216,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     folder = tmp_path_factory.mktemp("runs")
     people = folder / "people"
     for name in ("constant", "copy-last-turn"):
-        spec = {"model": f"baseline:{name}", "split": "mini@1", "out": folder / name, "embedder": "none"}
-        h2htalk.evaluate(h2htalk.EvaluateSpec(**spec))
+        baseline_run(folder / name, name, limit=None)
     # In the form of a stored response, with fields that only a call has.
     called = {"usage": {"output_tokens": 9}, "model": "m", "thinking": "so"}
     written = ({"id": s.id, "text": s.reference + " !", **called} for s in h2htalk.load_split("mini@1").scenarios)
@@ -272,10 +257,9 @@ SECRET = "a word that only the owner knows"
 def private_spec(tmp_path: Path) -> EvaluateSpec:
     """An evaluation of a split whose two references an item are in `references.jsonl` beside it."""
     lines = [{"id": s.id, "references": [s.reference, f"{SECRET} {s.id}"]} for s in ITEMS.scenarios]
-    (tmp_path / "references.jsonl").write_text("".join(map(json_line, lines)))
-    digest = hashlib.sha256((tmp_path / "references.jsonl").read_bytes()).hexdigest()
-    scenarios = tuple(replace(s, references=()) for s in ITEMS.scenarios)
-    export_split(replace(ITEMS, scenarios=scenarios, references_sha256=digest), tmp_path / "split")
+    write_jsonl(tmp_path / "references.jsonl", lines)
+    digest, scenarios = sha256_of(tmp_path / "references.jsonl"), [replace(s, references=()) for s in ITEMS.scenarios]
+    export_split(replace(ITEMS, scenarios=tuple(scenarios), references_sha256=digest), tmp_path / "split")
     places = {"split": str(tmp_path / "split"), "out": str(tmp_path / "run")}
     return EvaluateSpec(model=scripted(tmp_path), embedder="none", **places)
 
@@ -284,22 +268,17 @@ def references_of(private_spec: EvaluateSpec) -> Path:
     return Path(private_spec.split).parent / "references.jsonl"
 
 
-def contracts(summary: Summary) -> dict[str, float | None]:
-    return {name: cell.value for name, cell in summary.rows.compliance.items()}
-
-
 def test_answers_are_stored_and_not_scored(private_spec: EvaluateSpec) -> None:
     summary = evaluate(private_spec)
     counts = summary.counts
     assert (counts.items, counts.scored, counts.private, counts.unscored) == (22, 0, 22, 0)
     assert counts.failures == {"private_reference": 22}
-    assert not summary.incomplete
-    assert summary.signature.protocol["references"] == "private"
+    assert (summary.incomplete, summary.signature.protocol["references"]) == (False, "private")
     assert set(summary.baselines) == {"constant", "copy-last-turn"}
     assert {cell.value for cell in summary.rows.lexical.values()} == {None}
     public = evaluate(replace(private_spec, split="mini@1", limit=22, out=f"{private_spec.out}-public"))
-    assert contracts(summary) == contracts(public)
-    assert summary.violations == public.violations
+    contracts = [[cell.value for cell in one.rows.compliance.values()] for one in (summary, public)]
+    assert (contracts[0], summary.violations) == (contracts[1], public.violations)
     assert load_run(private_spec.out).summary == report(private_spec.out_path) == summary
     for command in ("leaderboard", "report"):
         shown = h2htalk_here(command, private_spec.out).stdout
@@ -312,12 +291,10 @@ def test_the_owner_of_the_references_scores_the_answers(private_spec: EvaluateSp
     assert done.returncode == 0, done.stderr
     assert "22 of 22 items scored, complete" in " ".join(done.stdout.split())
     run = load_run(private_spec.out)
-    protocol = run.summary.signature.protocol
-    digest = hashlib.sha256(references_of(private_spec).read_bytes()).hexdigest()
+    protocol, digest = run.summary.signature.protocol, sha256_of(references_of(private_spec))
     assert (protocol["references"], protocol["references_sha256"]) == ("2", digest[:16])
-
     # The same answers and references in an open split: the same figures.
-    references = [json.loads(line)["references"] for line in references_of(private_spec).read_text().splitlines()]
+    references = [line["references"] for _, line in read_jsonl(references_of(private_spec))]
     rows = (replace(s, references=tuple(own)) for s, own in zip(ITEMS.scenarios, references, strict=True))
     export_split(replace(ITEMS, scenarios=tuple(rows)), Path(f"{private_spec.split}-open"))
     opened = evaluate(replace(private_spec, split=f"{private_spec.split}-open", out=f"{private_spec.out}-open"))
@@ -325,9 +302,7 @@ def test_the_owner_of_the_references_scores_the_answers(private_spec: EvaluateSp
     assert run.summary.baselines == {n: row for n, row in opened.baselines.items() if n != "random-reference"}
     opened = load_run(f"{private_spec.out}-open")
     assert run.scores().drop_columns("answer").equals(opened.scores().drop_columns("answer"))
-
-    for path in private_spec.out_path.rglob("*"):
-        assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
+    assert files_with(private_spec.out_path, SECRET) == []
     assert report(private_spec.out_path) == run.summary
     assert evaluate(private_spec) == run.summary  # a restart does not take the scores away
     assert not score(private_spec.out_path).counts.scored  # without the references there are none

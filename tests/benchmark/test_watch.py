@@ -10,8 +10,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from threading import Event, Thread
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from command_line import h2htalk_here, scripted
@@ -24,14 +27,13 @@ from studies_made import cases_of, judge_of, spec, studied, write_script
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.benchmark.watch import Follower, is_written, watch
-from h2htalk.data.files import write_jsonl, writer_lock
+from h2htalk.data.files import json_line, write_jsonl, writer_lock
 from h2htalk.errors import ConfigError, DataError
 
 LOCKS = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="this system does not list its locks")
 
 
 def shown(path: Path, width: int = 80, terminal: bool = False, **how: float) -> tuple[str, str]:
-    """What `watch` writes, and how it ended."""
     file = io.StringIO()
     end = watch(path, Console(file=file, width=width, force_terminal=terminal, legacy_windows=False), **how)
     return file.getvalue(), end
@@ -44,10 +46,20 @@ def cut(path: Path, lines: int, torn: bytes = b"") -> bytes:
     return b"".join(every[lines:])
 
 
-def test_a_run_is_followed_line_by_line_and_a_torn_line_waits(tmp_path: Path) -> None:
-    calls = baseline_run(tmp_path / "run") / "calls.jsonl"
+def append(run: Path, *records: Mapping[str, Any]) -> None:
+    with (run / "calls.jsonl").open("a") as file:
+        file.writelines(map(json_line, records))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return baseline_run(tmp_path / "run")
+
+
+def test_a_run_is_followed_line_by_line_and_a_torn_line_waits(run: Path) -> None:
+    calls = run / "calls.jsonl"
     rest = cut(calls, 5, b'{"id":"mi')
-    follower = Follower(tmp_path / "run")
+    follower = Follower(run)
     for _ in range(2):  # nothing is counted twice
         follower.read()
         assert follower.lines()[0].startswith("generate: 5/22 answered  23%")
@@ -56,114 +68,90 @@ def test_a_run_is_followed_line_by_line_and_a_torn_line_waits(tmp_path: Path) ->
         file.write(rest)
     follower.read()
     assert follower.lines()[0] == "generate: 22/22 answered  100%"
-    mean = read_summary(tmp_path / "run" / "summary.json").rows.lexical["items_mean"]
+    mean = read_summary(run / "summary.json").rows.lexical["items_mean"]
     assert f"so far: {mean.value:.2f}" in follower.lines()[1]  # the figure of the finished run
     assert "n 22 of 22 items" in follower.lines()[1]
 
 
-def test_failures_are_told_by_reason_until_an_answer_comes(tmp_path: Path) -> None:
-    baseline_run(tmp_path / "run")
-    calls = tmp_path / "run" / "calls.jsonl"
+def test_failures_are_told_by_reason_until_an_answer_comes(run: Path) -> None:
+    calls = run / "calls.jsonl"
     rest = cut(calls, 20)
-    ids = [json.loads(line)["id"] for line in rest.splitlines()]
-    with calls.open("a") as file:
-        for item, reason in zip(ids, ("timeout", "timeout"), strict=True):
-            failure = {"reason": reason, "message": "no answer within 60 s\x1b[2J"}
-            file.write(json.dumps({"id": item, "sample": 0, "failure": failure}) + "\n")
-    output, _ = shown(tmp_path / "run", patience=0)
+    failure = {"reason": "timeout", "message": "no answer within 60 s\x1b[2J"}
+    append(run, *({"id": json.loads(line)["id"], "sample": 0, "failure": failure} for line in rest.splitlines()))
+    output, _ = shown(run, patience=0)
     assert "20/22 answered" in output
     assert "2 calls failed (timeout): no answer within 60 s\\x1b[2J" in output
     with calls.open("ab") as file:
         file.write(rest)
-    output, _ = shown(tmp_path / "run", patience=0)
+    output, _ = shown(run, patience=0)
     assert "failed" not in output
 
 
-def test_money_of_paid_calls_is_shown_with_what_is_unknown(tmp_path: Path) -> None:
-    baseline_run(tmp_path / "run")
+def test_money_of_paid_calls_is_shown_with_what_is_unknown(run: Path) -> None:
     about = {"stage": "generate", "asked": "openai:x", "id": "a", "samples": [0], "bound": [9, 9], "prompts": ["p"]}
-    with (tmp_path / "run" / "calls.jsonl").open("a") as file:
-        for number, worst in ((1, "0.5"), (2, None)):
-            file.write(json.dumps({"reserved": number, **about, "worst": worst}) + "\n")
-        file.write(json.dumps({"call": 1, "cost": "possible", "reason": "timeout"}) + "\n")
-    output, _ = shown(tmp_path / "run", patience=0)
+    calls = [{"reserved": number, **about, "worst": worst} for number, worst in ((1, "0.5"), (2, None))]
+    append(run, *calls, {"call": 1, "cost": "possible", "reason": "timeout"})
+    output, _ = shown(run, patience=0)
     assert "at most 0.5000 more for 1 call whose reply never arrived" in output
     assert "an unknown amount more for 1 call still open" in output
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_finished_run_is_shown_once(tmp_path: Path, terminal: bool) -> None:
-    baseline_run(tmp_path / "run")
-    output, end = shown(tmp_path / "run", terminal=terminal)
-    assert end == f"finished: {tmp_path / 'run' / 'report.html'}"
+def test_a_finished_run_is_shown_once(run: Path, terminal: bool) -> None:
+    output, end = shown(run, terminal=terminal)
+    assert (end, (run / "report.html").exists()) == (f"finished: {run / 'report.html'}", True)
     assert ("last, generate mini-" in output) == terminal
     assert "lexical mean of the answers so far" in output
+    done = h2htalk_here("watch", run)
+    assert (done.returncode, done.stderr, done.stdout.splitlines()[-1]) == (0, "", end)
 
 
-def test_the_last_answer_is_escaped_and_short(tmp_path: Path) -> None:
-    baseline_run(tmp_path / "run")
-    calls = tmp_path / "run" / "calls.jsonl"
-    last = json.loads(calls.read_bytes().splitlines()[-1])
-    with calls.open("a") as file:
-        file.write(json.dumps({**last, "text": "\x1b[31mred " + "很长" * 500}) + "\n")
-    output, _ = shown(tmp_path / "run", terminal=True, patience=0)
-    assert "\\x1b[31mred" in output
-    assert output.count("很") < 200
+def test_the_last_answer_is_escaped_and_short(run: Path) -> None:
+    last = json.loads((run / "calls.jsonl").read_bytes().splitlines()[-1])
+    append(run, {**last, "text": "\x1b[31mred " + "很长" * 500})
+    output, _ = shown(run, terminal=True, patience=0)
+    assert ("\\x1b[31mred" in output, output.count("很") < 200) == (True, True)
 
 
 @LOCKS
-def test_the_writer_s_lock_is_seen_and_not_taken(tmp_path: Path) -> None:
-    baseline_run(tmp_path / "run")
-    calls = tmp_path / "run" / "calls.jsonl"
+def test_the_writer_s_lock_is_seen_and_not_taken(run: Path) -> None:
+    calls = run / "calls.jsonl"
     assert is_written(calls) is False
-    ended = Event()
-
-    def follow() -> None:
-        shown(tmp_path / "run", pace=0.01)
-        ended.set()
-
-    with writer_lock(calls):
-        assert is_written(calls) is True
-        Thread(target=follow, daemon=True).start()
-        assert not ended.wait(0.5)  # a run that is scored again is not finished
-    assert ended.wait(20)
+    with ThreadPoolExecutor() as pool:
+        with writer_lock(calls):
+            assert is_written(calls) is True
+            ended = pool.submit(shown, run, pace=0.01)
+            assert not wait([ended], 0.5).done  # a run that is scored again is not finished
+        ended.result(20)
 
 
 @LOCKS
-def test_a_killed_writer_is_noticed(tmp_path: Path) -> None:
-    baseline_run(tmp_path / "run")
-    (tmp_path / "run" / "summary.json").unlink()
+def test_a_killed_writer_is_noticed(run: Path) -> None:
+    (run / "summary.json").unlink()
     code = "import sys, time; from pathlib import Path; from h2htalk.data.files import AppendLog\n"
     code += "log = AppendLog(Path(sys.argv[1])); print('open', flush=True); time.sleep(60)"
-    calls = tmp_path / "run" / "calls.jsonl"
+    calls = run / "calls.jsonl"
     with subprocess.Popen([sys.executable, "-c", code, str(calls)], stdout=subprocess.PIPE) as writer:
-        assert writer.stdout is not None
         assert writer.stdout.readline()
         assert is_written(calls) is True
         writer.kill()
-    assert "its writer is gone" in shown(tmp_path / "run", pace=0.01, patience=0.1)[1]
+    assert "its writer is gone" in shown(run, pace=0.01, patience=0.1)[1]
 
 
-def test_a_system_that_lists_no_locks_is_waited_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    baseline_run(tmp_path / "run")
-    (tmp_path / "run" / "summary.json").unlink()
+def test_a_system_that_lists_no_locks_is_waited_for_longer(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run / "summary.json").unlink()
     monkeypatch.setattr("h2htalk.benchmark.watch.is_written", lambda path: None)
     begun = time.monotonic()
-    assert "its writer is gone" in shown(tmp_path / "run", pace=0.01, patience=0.02)[1]
+    assert "its writer is gone" in shown(run, pace=0.01, patience=0.02)[1]
     assert time.monotonic() - begun >= 0.4
 
 
-def test_ctrl_c_ends_it_and_leaves_the_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    baseline_run(tmp_path / "run")
-    (tmp_path / "run" / "summary.json").unlink()
-    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
-
-    def interrupt(seconds: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("h2htalk.benchmark.watch.time.sleep", interrupt)
-    assert shown(tmp_path / "run")[1] == "no longer watched; what it follows goes on"
-    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+def test_ctrl_c_ends_it_and_leaves_the_run_alone(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run / "summary.json").unlink()
+    before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
+    monkeypatch.setattr("h2htalk.benchmark.watch.time.sleep", Mock(side_effect=KeyboardInterrupt))
+    assert shown(run)[1] == "no longer watched; what it follows goes on"
+    assert {path: path.stat().st_mtime_ns for path in run.rglob("*")} == before
 
 
 def test_a_study_shows_the_points_that_its_judge_finds_met(tmp_path: Path) -> None:
@@ -184,9 +172,7 @@ def test_points_of_a_reply_and_replies_of_a_chat_are_no_independent_values(tmp_p
     assert "so far: 10.0 % (0.5 to 72.1), 60 of 600" in shown(tmp_path / "study")[0]
 
 
-def test_a_watched_command_gives_the_same_without_control_sequences_in_a_pipe(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watched_command_gives_the_same_without_control_sequences(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     run, seen = tmp_path / "run", []
     words = ("evaluate", scripted(tmp_path), "--split", "mini", "--limit", 22, "--embedder", "none", "--out", run)
@@ -217,23 +203,14 @@ def test_ctrl_c_in_a_terminal_leaves_it_whole_and_a_run_to_resume(tmp_path: Path
     assert len((tmp_path / "run" / "calls.jsonl").read_bytes().splitlines()) >= 1
 
 
-def test_what_cannot_be_followed_says_so(tmp_path: Path) -> None:
+def test_what_cannot_be_followed_says_so(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no run and no study; `h2htalk runs"):
         Follower(tmp_path)
-    baseline_run(tmp_path / "run")
-    follower = Follower(tmp_path / "run")
+    follower = Follower(run)
     follower.read()
-    cut(tmp_path / "run" / "calls.jsonl", 3)
+    cut(run / "calls.jsonl", 3)
     with pytest.raises(DataError, match="became shorter"):
         follower.read()
-    with (tmp_path / "run" / "calls.jsonl").open("a") as file:
+    with (run / "calls.jsonl").open("a") as file:
         file.write("no JSON\n")
-    assert h2htalk_here("watch", tmp_path / "run").returncode == 2
-
-
-def test_the_command_ends_with_what_it_saw(tmp_path: Path) -> None:
-    baseline_run(tmp_path / "run")
-    done = h2htalk_here("watch", tmp_path / "run")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == f"finished: {tmp_path / 'run' / 'report.html'}"
-    assert os.path.exists(tmp_path / "run" / "report.html")
+    assert h2htalk_here("watch", run).returncode == 2

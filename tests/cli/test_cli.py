@@ -1,4 +1,4 @@
-"""`h2htalk evaluate`, as a user types it: what it prints, what it writes, and with which exit code it ends."""
+"""`h2htalk evaluate` and `analyze`, as a user types them: what they print and write, and with which exit code."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import h2htalk, h2htalk_here, scripted
 from loopback import LoopbackServer
 from splits_made import scenario_records, write_split
+from tables import table
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: Path) -> None:
@@ -30,29 +39,14 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
     assert " ".join(sorted(p.name for p in (out / "tables").iterdir())) == names
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("opnai:gpt-4o", "--batch"), "unknown engine 'opnai'"),
-        (("baseline:best",), "unknown baseline 'best'"),
-        (("embedded:gpt",), "unknown embedded model 'gpt'"),
-        (("scripted:missing.jsonl",), "missing.jsonl"),
-        (("embedded", "--sap", "no-patience"), "patience"),
-        (("embedded", "--embedder", "bge-m3"), "minilm"),
-        (("embedded", "--engine-option", "dtype"), "--engine-option 'dtype': write KEY=VALUE, such as dtype=bfloat16"),
-        (("vllm:m", *("--engine-option", "dtype=half") * 2), "--engine-option: dtype is given twice"),
-    ],
-)
-def test_wrong_input_is_one_line_exit_2_and_nothing_written(
-    tmp_path: Path, words: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize(("words", "expected"), table("cli", "wrong_input"))
+def test_wrong_input_is_one_line_and_nothing_written(here: Path, words: list[str], expected: str) -> None:
     model, *options = words
     done = h2htalk_here("evaluate", model, "--split", "mini@1", "--embedder", "none", "--out", "run", *options)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert expected in done.stderr
     assert done.stderr.startswith("error: ")
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 def test_a_specification_file_gives_the_options_and_the_command_line_wins(tmp_path: Path) -> None:
@@ -99,18 +93,8 @@ def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -
     assert "n\\udcff/exported/scenarios.parquet" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("module", "model", "embedder", "advice"),
-    [
-        ("torch", "hf:./model", "none", "h2htalk[local]"),
-        ("openvino_genai", "embedded", "none", "h2htalk[embedded]"),
-        ("openvino", "baseline:constant", "minilm", "h2htalk[embedded]"),
-        ("FlagEmbedding", "baseline:constant", "bge-m3", "minilm"),
-    ],
-)
-def test_a_missing_extra_is_named_with_what_to_type(
-    tmp_path: Path, module: str, model: str, embedder: str, advice: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("module", "model", "embedder", "advice"), table("cli", "extras"))
+def test_missing_extras(tmp_path: Path, module: str, model: str, embedder: str, advice: str, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     words = ("evaluate", model, "--embedder", embedder, "--split", "mini@1", "--out", tmp_path / "run")
     done = h2htalk_here(*words)
@@ -138,3 +122,24 @@ def test_the_servers_key_stands_in_no_file_and_no_message(tmp_path: Path) -> Non
     assert done.returncode == 3
     assert key not in done.stdout + done.stderr
     assert not [p for p in (tmp_path / "run").rglob("*") if p.is_file() and key.encode() in p.read_bytes()]
+
+
+def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    done = h2htalk("analyze", "mini@1", "--language", "en", "--limit", "2", "--processes", "1", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "English, 2 scenarios" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"page: {out / 'index.html'}"
+    assert "drawing" in done.stderr
+    assert list(json.loads((out / "summary.json").read_text())["languages"]) == ["en"]
+
+
+@pytest.mark.parametrize(("words", "message"), table("cli", "analyze"))
+def test_analyze_refuses_before_the_work_and_writes_nothing(here: Path, words: list[str], message: str) -> None:
+    (here / "file").touch()
+    write_jsonl(here / "thesis" / "chapter.tex", [])
+    done = h2htalk_here("analyze", "--out", "out", *words)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert not (here / "out").exists()

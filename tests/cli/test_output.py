@@ -1,4 +1,4 @@
-"""What the command line prints: nothing acts on a terminal, an error is one short line, a full disk is said."""
+"""What is printed: nothing acts on a terminal, tables fit it, an error is one short line, a full disk is said."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import h2htalk_here
+from judged_made import answered_run, judge_file
+from runs_made import baseline_run
 from splits_made import scenario_records
+from studies_made import cases_of, judge_of, studied
+from tables import table
 
 from h2htalk.cli.options import LONGEST_ERROR, one_line_errors
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError, counted, quoted, shorten
+from h2htalk.text.tables import Table, _width
 
 H2HTALK = (sys.executable, "-m", "h2htalk")
 
@@ -40,9 +46,8 @@ def test_a_split_cannot_act_on_the_terminal(tmp_path: Path) -> None:
     records = [r | {"persona": "eve\x1b[2J\u202e"} for r in scenario_records(30) if r["language"] == "en"]
     write_jsonl(tmp_path / "split" / "scenarios.jsonl", records)
     (tmp_path / "split" / "personas").mkdir()
-    (tmp_path / "split" / "personas" / "eve.toml").write_text(
-        'id = "eve\\u001b[2J\\u202e"\nrelation = "friend"\n[en]\nname = "Eve"\ndescription = "You bake."\n'
-    )
+    eve = 'id = "eve\\u001b[2J\\u202e"\nrelation = "friend"\n[en]\nname = "Eve"\ndescription = "You bake."\n'
+    (tmp_path / "split" / "personas" / "eve.toml").write_text(eve)
     header = (f'{key} = "x{nasty}y\\nz"\n' for key in ("name", "version", "description", "licence"))
     (tmp_path / "split" / "split.toml").write_text("".join(header))
     split, out = str(tmp_path / "split"), str(tmp_path / "run")
@@ -65,15 +70,7 @@ def test_an_error_line_is_short_and_keeps_its_two_ends(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("五，best", "'五\\uff0cbest'"),
-        ("你是 schlüssel", "'你是 schlüssel'"),
-        ("u\u0308", "'u\\u0308'"),
-        ("a\u202eb\ud800", "'a\\u202eb\\ud800'"),
-        (["好", "\u3000", None], "['好', '\\u3000', None]"),
-        ("x" * 10_000, "'" + "x" * 39 + "…" + "x" * 38 + "'"),
-    ],
+    ("value", "shown"), [*table("cli", "quoted"), ("x" * 10_000, "'" + "x" * 39 + "…" + "x" * 38 + "'")]
 )
 def test_quoted_chinese_can_be_read_and_what_looks_like_something_else_cannot_hide(value: object, shown: str) -> None:
     assert quoted(value) == shown
@@ -101,3 +98,36 @@ def test_an_output_that_cannot_be_written_is_one_line_and_a_closed_pipe_none(wor
 def test_a_bug_is_not_hidden() -> None:
     with pytest.raises(FileNotFoundError), one_line_errors():
         Path("/no/such/file").read_text()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("a-folder-with-a-rather-long-name")
+    for name, baseline in (("a", "constant"), ("b", "copy-last-turn"), ("c", "random-reference")):
+        baseline_run(folder / name / "run", baseline)
+    for study, split in (("sap", "high_risk"), ("instructions", "instructions"), ("memory", "arcs")):
+        studied(folder / study, study, judge=judge_of(cases_of(split, "en")[:4]), limit=2)
+    (folder / "judged").mkdir()
+    answered_run(folder / "judged", [f"Answer number {n}, which is of some length." for n in range(12)])
+    return folder
+
+
+@pytest.mark.parametrize("command", table("cli", "commands"))
+def test_tables_have_at_most_80_columns(command: str, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables of a study had 260."""
+    shown, form = list[str](), Table.to_terminal
+
+    def recorded(table: Table, gap: int = 2, width: int = 0) -> str:
+        shown.append(form(table, gap, width))
+        return shown[-1]
+
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(Table, "to_terminal", recorded)
+    judge = judge_file(made / "judged" / "run", lambda item: 3)
+    done = h2htalk_here(*command.replace("JUDGE", judge).split())
+    assert done.returncode in (0, 3, 4), done.stderr
+    assert shown
+    lines = [line for text in shown for line in text.splitlines()]
+    assert [line for line in lines if _width(line) > 80] == []
+    assert set(lines) - {""} <= {line.rstrip() for line in done.stdout.splitlines()}  # each line as it was made

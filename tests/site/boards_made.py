@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -42,9 +41,8 @@ def made_split(items: int) -> Split:
     """Mini's scenarios in turn, each a cluster of its own."""
     records = [{**record, "provenance": {}} for record in scenario_records(items)]
     scenarios = tuple(Scenario.from_dict(record) for record in records)
-    return Split(
-        name="made", version="1", scenarios=scenarios, personas=load_split("mini@1").personas, canary="canary-0001"
-    )
+    personas = load_split("mini@1").personas
+    return Split(name="made", version="1", scenarios=scenarios, personas=personas, canary="canary-0001")
 
 
 def scores_of(split: Split, values: Sequence[float | None], broken: Sequence[bool] = ()) -> dict[str, ItemScore]:
@@ -61,9 +59,8 @@ def scores_of(split: Split, values: Sequence[float | None], broken: Sequence[boo
 def made_summary(model: str, split: Split, scores: Mapping[str, ItemScore], **changes: Any) -> Summary:
     bad = sum(one.unscored is not None for one in scores.values())
     counts = RunCounts(len(scores), len(scores) - bad, len(scores) - bad, failures={"timeout": bad} if bad else {})
-    low = {
-        name: Scored(scores_of(split, [level] * len(scores))) for name, level in (("constant", 0.18), ("copy", 0.24))
-    }
+    levels = {"constant": 0.18, "copy": 0.24}
+    low = {name: Scored(scores_of(split, [level] * len(scores))) for name, level in levels.items()}
     subject = {**SIGNATURE.subject, "model": model}
     signature = Signature({**SIGNATURE.protocol, "items": split.fingerprint}, subject)
     clusters = clusters_of(split.scenarios)
@@ -75,13 +72,12 @@ def made_source(model: str, split: Split, values: Sequence[float | None], **chan
     """A run of one answer an item; `changes` are those of the summary, `broken` the items that break a rule."""
     scores = scores_of(split, values, changes.pop("broken", ()))
     summary = made_summary(model, split, scores, **changes)
-    data = RunData(RunFolder(Path("made")), None, split, None)  # type: ignore[arg-type]
+    data = RunData(RunFolder(Path("made")), None, split, None)
     key = sha256(f"{model} {summary.signature}".encode("utf-8", "replace")).hexdigest()[:8]
     return RunSource(key, model, Run(data, summary, {}, scores))
 
 
 def sources_of(runs: Sequence[RunSource]) -> Sources:
-    """The runs in the order of `read_sources`."""
     labels = labels_of([one.run.summary for one in runs])
     labelled = [replace(one, label=label) for one, label in zip(runs, labels, strict=True)]
     return Sources(tuple(sorted(labelled, key=lambda one: (one.label, one.key))))
@@ -111,7 +107,7 @@ def made_runs(items: int = 660) -> list[RunSource]:
     split, skills = made_split(items), (0.52, 0.47, 0.475, 0.53, 0.40, 0.31, 0.46, 0.50)
     values, rng, runs = made_values(split, skills), np.random.default_rng(2), []
     for k, name in enumerate(NAMES):
-        own: list[float | None] = [float(value) for value in values[:, k]]
+        own = values[:, k].tolist()
         if k == 7:
             own[5] = own[17] = None
         costs = {"answers": Totals(items, items, usd_paid=Decimal("1.2345") * (k + 1), usd_possible=Decimal(k == 3))}
@@ -121,10 +117,3 @@ def made_runs(items: int = 660) -> list[RunSource]:
         changes = {"costs": costs if hosted else {}, "answering": answering, "broken": broken}
         runs.append(made_source(name, split, own, **changes))
     return runs
-
-
-if __name__ == "__main__":  # python boards_made.py FOLDER [LANGUAGE]: a site to look at
-    folder, language = Path(sys.argv[1]), "zh" if "zh" in sys.argv else "en"
-    for path, text in site_of(made_runs(), language).items():  # type: ignore[arg-type]
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")

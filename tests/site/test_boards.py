@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import resource
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from boards_made import made_runs, made_source, made_split, made_values, sources_of
+from tables import table
 
 from h2htalk.benchmark.statistics import Values, sign_flip_p
 from h2htalk.data.signature import Signature
@@ -20,14 +20,8 @@ ALL = tuple(SUBTASKS)
 
 def compared(values: Values, subtasks: tuple[str, ...] = ALL, clusters: int | None = None) -> Contest:
     """A contest of items that go through the subtasks in turn, each its own cluster, or in so many clusters."""
-    items = len(values)
-    found = contest(
-        values,
-        [subtasks[k % len(subtasks)] for k in range(items)],
-        [str(k % (clusters or items)) for k in range(items)],
-    )
-    assert found is not None
-    return found
+    items, of = range(len(values)), clusters or len(values)
+    return contest(values, [subtasks[k % len(subtasks)] for k in items], [str(k % of) for k in items])
 
 
 def around(levels: tuple[float, ...], items: int = 220, spread: float = 0.02, seed: int = 3) -> Values:
@@ -37,9 +31,7 @@ def around(levels: tuple[float, ...], items: int = 220, spread: float = 0.02, se
 
 def test_runs_that_differ_by_chance_share_a_rank_and_the_next_rank_counts_them() -> None:
     found = compared(around((0.6, 0.2, 0.6, 0.4)))
-    assert found.ranks == [1, 4, 1, 3]
-    assert found.pairs == (5, 6)
-    assert not found.apart[0, 2]
+    assert (found.ranks, found.pairs, bool(found.apart[0, 2])) == ([1, 4, 1, 3], (5, 6), False)
 
 
 def test_a_rank_is_one_more_than_the_number_shown_to_be_better_so_a_tie_need_not_pass_on() -> None:
@@ -48,8 +40,7 @@ def test_a_rank_is_one_more_than_the_number_shown_to_be_better_so_a_tie_need_not
     noise = rng.normal(0, 0.1, (110, 3))
     noise -= noise.mean(axis=0)
     found = compared(np.array([0.535, 0.515, 0.495]) + noise, ALL[:1])
-    apart = [bool(found.apart[a, b]) for a, b in ((0, 1), (1, 2), (0, 2))]
-    assert apart == [False, False, True]
+    assert [bool(found.apart[a, b]) for a, b in ((0, 1), (1, 2), (0, 2))] == [False, False, True]
     assert found.ranks == [1, 1, 2]
 
 
@@ -57,8 +48,6 @@ def test_the_order_of_runs_and_of_items_says_nothing() -> None:
     values, order = around((0.5, 0.51, 0.49, 0.3, 0.52)), [3, 0, 4, 2, 1]
     found, turned = compared(values), compared(values[:, order])
     assert [found.ranks[k] for k in order] == turned.ranks
-    assert found.first is not None
-    assert turned.first is not None
     assert np.allclose(found.first[order], turned.first)
     assert np.allclose(found.p[np.ix_(order, order)], turned.p)
 
@@ -76,14 +65,12 @@ def test_equal_runs_are_tied_and_share_what_is_left_of_the_first_three() -> None
     found = compared(np.tile(around((0.5,)), 4))
     assert found.ranks == [1] * 4
     assert (found.p == 1).all()
-    assert found.first is not None
     assert found.first == pytest.approx([0.75] * 4)
 
 
 @pytest.mark.parametrize("runs", [4, 5, 9])
 def test_the_probabilities_of_the_first_three_sum_to_three(runs: int) -> None:
     found = compared(around(tuple(np.linspace(0.4, 0.45, runs)), 110, 0.1))
-    assert found.first is not None
     assert found.first.sum() == pytest.approx(3)
     assert ((found.first >= 0) & (found.first <= 1)).all()
     assert found.first[-1] > found.first[0]
@@ -99,9 +86,7 @@ def test_the_bootstrap_draws_the_same_items_for_all() -> None:
     """Runs a constant apart are always in one order, however much items differ."""
     hard = np.random.default_rng(0).uniform(0, 0.5, (110, 1))
     found = compared(hard + np.array([0.4, 0.3, 0.2, 0.1, 0.0]))
-    assert found.first is not None
     assert list(found.first) == [1, 1, 1, 0, 0]
-    assert found.low is not None
     assert found.low[0, 1] == pytest.approx(10)
 
 
@@ -119,47 +104,31 @@ def test_an_item_without_a_value_is_left_out_for_all() -> None:
     assert compared(holed).means == pytest.approx(compared(values[11:]).means)
     assert compared(holed).items == 209
     holed[:, 1] = np.nan
-    assert contest(holed, [ALL[0]] * 220, ["a"] * 220) is None
-    assert contest(values[:, :1], [ALL[0]] * 220, ["a"] * 220) is None
+    assert compared(holed) is compared(values[:, :1]) is None
 
 
 def test_without_all_subtasks_the_mean_is_over_the_items() -> None:
     values = around((0.5, 0.4))
     few = compared(values, ALL[:2])
-    assert few.figure == "items_mean"
+    assert (few.figure, compared(values).figure) == ("items_mean", "overall")
     assert few.means == pytest.approx(100 * values.mean(axis=0))
-    assert compared(values).figure == "overall"
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("Qwen2.5-7B-Instruct", 7),
-        ("ollama:qwen2.5:0.5b", 0.5),
-        ("SmolLM2-135M", 0.135),
-        ("org/Qwen3-30B-A3B", 30),
-        ("internlm2_5-7b-chat-1m", 7),
-        ("Qwen2.5-72B-Instruct-128K", 72),
-        ("QwQ-32B-Preview", 32),
-        *((name, None) for name in ("gpt-4o", "Mixtral-8x7B", "gemma-3n-E2B", "m-A3B", "x-4bit", "long-1M", "0B", "B")),
-        *((name, None) for name in ("7B-and-8B", "9" * 5000 + "B", "１B", "v1.5", "baseline:constant", "")),
-    ],
-)
+@pytest.mark.parametrize(("name", "size"), [*table("site", "sizes"), ("9" * 5000 + "B", None)])
 def test_a_size_is_read_where_a_name_states_one_and_never_guessed(name: str, size: float | None) -> None:
     assert size_of(name) == size
 
 
 def test_size_classes_are_the_papers_with_one_below() -> None:
-    assert [size_class(one) for one in (None, 0.5, 1, 7, 8, 31, 32, 72)] == [
-        None, "<1B", "1-8B", "1-8B", "8-31B", "8-31B", "32B+", "32B+",
-    ]  # fmt: skip
+    classes = {None: None, 0.5: "<1B", 1: "1-8B", 7: "1-8B", 8: "8-31B", 31: "8-31B", 32: "32B+", 72: "32B+"}
+    assert {size: size_class(size) for size in classes} == classes
 
 
 def test_a_board_ranks_complete_runs_of_models_and_shows_the_others() -> None:
     runs = made_runs(220)
     people = Signature(runs[0].run.summary.signature.protocol, {"engine": "human", "model": "people"})
-    split, values = made_split(220), made_values(made_split(220), (0.6,))
-    runs.append(made_source("people", split, [float(one) for one in values[:, 0]], signature=people))
+    split = made_split(220)
+    runs.append(made_source("people", split, made_values(split, (0.6,))[:, 0].tolist(), signature=people))
     (board,) = boards_of(sources_of(runs).runs)
     unranked = {one.source.label for one in board.entries if one.rank is None}
     assert unranked == {"people", "anthropic:claude-haiku-4-5"}
@@ -170,45 +139,38 @@ def test_a_board_ranks_complete_runs_of_models_and_shows_the_others() -> None:
     for one in board.entries:
         assert (one.place is None) == (one.rank is None)
         assert all(one.source.label in by_label[other].tied for other in one.tied)
-
-
-def test_the_figure_of_the_test_is_the_figure_of_the_table() -> None:
-    (board,) = boards_of(sources_of(made_runs(220)).runs)
-    assert board.contest is not None
-    for one in board.entries:
-        if one.place is not None:
-            assert board.contest.means[one.place] == pytest.approx(one.row.value(board.figure))
+        # The figure of the test is that of the table.
+        assert one.rank is None or board.contest.means[one.place] == pytest.approx(one.row.value(board.figure))
 
 
 def test_runs_of_other_protocols_have_a_board_of_their_own_and_the_largest_is_first() -> None:
     split = made_split(110)
     values = made_values(split, (0.5, 0.4, 0.3))
-    runs = [made_source(f"m{k}", split, [float(one) for one in values[:, k]]) for k in range(3)]
-    other = replace(runs[2].run.summary, signature=Signature({"items": "others"}, {"engine": "e", "model": "m2"}))
-    runs[2] = replace(runs[2], run=replace(runs[2].run, summary=other))
+    others = {"signature": Signature({"items": "others"}, {"engine": "e", "model": "m2"})}
+    runs = [made_source(f"m{k}", split, values[:, k].tolist(), **(others if k == 2 else {})) for k in range(3)]
     boards = boards_of(sources_of(runs).runs)
-    assert [len(board.entries) for board in boards] == [2, 1]
-    assert [board.number for board in boards] == [1, 2]
-    assert boards[1].contest is None
-    assert boards[1].entries[0].rank is None
+    assert [(board.number, len(board.entries)) for board in boards] == [(1, 2), (2, 1)]
+    assert (boards[1].contest, boards[1].entries[0].rank) == (None, None)
+
+
+def peak_memory() -> float:
+    """In MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def test_many_runs_on_few_clusters_do_not_fill_the_memory() -> None:
     """As many flips at once as 13 clusters allow would be 161,000 times 1,225 sums, 1.6 GB."""
-    values, before = (
-        around(tuple(np.linspace(0.4, 0.5, 50)), 143, 0.1),
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-    )
+    values, before = around(tuple(np.linspace(0.4, 0.5, 50)), 143, 0.1), peak_memory()
     compared(values, clusters=13)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
+    assert peak_memory() - before < 300
 
 
 @pytest.mark.slow
 def test_fifty_runs_of_4650_items_take_under_a_minute_of_cpu_and_500_mb() -> None:
     subtasks = [name for name, one in SUBTASKS.items() for _ in range(one.count)]
     values, begun = around(tuple(np.linspace(0.4, 0.5, 50)), len(subtasks), 0.1), time.process_time()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     found = contest(values, subtasks, [str(k) for k in range(len(subtasks))])
-    assert found is not None
+    assert found.pairs
     assert time.process_time() - begun < 60
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024
+    assert peak_memory() - before < 500

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from sites_made import made_context, made_run, mini, write_site
+from tables import table
 
 from h2htalk.benchmark.run import Run
 from h2htalk.data.files import write_jsonl
@@ -22,32 +23,10 @@ from h2htalk.site.leaks import LeakCheck
 from h2htalk.site.sources import Sources
 from h2htalk.text.help_lines import read_help_lines
 
-JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
 ENVIRONMENT = {"MAILER_PASSWORD": "tulip-7-garden", "BUILD_ID": "q8Zr4Lw0Xk2Vb6Ty1NpA", "PATH": "/usr/bin:/bin"}
 MANIFEST = {"sessions": [{"started": "2026-01-01T00:00:00Z", "endpoint": "https://gpu7.example.edu:8443/v1"}]}
 # Twenty things, each of which must stop a site: kind and text.
-PLANTED = [
-    ("environment", "tulip-7-garden"),
-    ("environment", "q8Zr4Lw0Xk2Vb6Ty1NpA"),
-    ("key", "sk-proj-a1B2c3D4e5F6g7H8i9J0"),
-    ("key", "hf_AbCdEfGhIjKlMnOpQrStUvWx"),
-    ("key", "ghp_0123456789abcdefABCDEF0123456789abcd"),
-    ("key", "AKIAIOSFODNN7EXAMPLE"),
-    ("key", "Authorization: Bearer abcDEF123456ghi789"),
-    ("key", JWT),
-    ("key", "-----BEGIN OPENSSH PRIVATE KEY-----"),
-    ("key", "postgres://root:hunter2@db.example.org/x"),
-    ("address", "http://10.20.30.40:8000/v1"),
-    ("address", "172.16.4.9"),
-    ("address", "192.168.1.17"),
-    ("address", "localhost:11434"),
-    ("address", "llm.gpu.internal"),
-    ("address", "gpu7.example.edu"),
-    ("path", "/home/eva/models/qwen"),
-    ("path", r"C:\Users\eva\run"),
-    ("annotator", "mei.zhang"),
-    ("erased", "dlg-0417"),
-]
+PLANTED = table("site", "planted")
 
 
 def run_with(folder: Path, texts: Mapping[int, str], split: Split | None = None, model: str = "server:m") -> Run:
@@ -88,7 +67,7 @@ def test_all_twenty_planted_are_found_in_one_site(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["answer", "thinking", "reference", "prompt", "tag", "id", "model", "person"])
 def test_it_is_found_in_every_place(tmp_path: Path, place: str) -> None:
-    split, texts, model, extra = mini(), {}, "server:m", "192.168.7.7 "
+    split, extra = mini(), "192.168.7.7 "
     first = split.scenarios[0]
     changes = {
         "reference": {"references": (extra,)},
@@ -96,11 +75,10 @@ def test_it_is_found_in_every_place(tmp_path: Path, place: str) -> None:
         "tag": {"tags": replace(first.tags, emotion="mei.zhang")},
         "prompt": {"inputs": {"history": (replace(first.turns[-1], content=f"call {extra}\n\nor not"),)}},
     }
-    texts |= {"answer": {0: extra}, "thinking": {0: f"<think>{extra}</think>yes"}}.get(place, {})
-    texts |= {0: "问王小明吧"} if place == "person" else {}
-    model = f"server:{extra}" if place == "model" else model
+    answers = {"answer": extra, "thinking": f"<think>{extra}</think>yes", "person": "问王小明吧"}
+    texts = {0: answers[place]} if place in answers else {}
     split = replace(split, scenarios=(replace(first, **changes.get(place, {})), *split.scenarios[1:]))
-    check = found_in(run_with(tmp_path, texts, split, model))
+    check = found_in(run_with(tmp_path, texts, split, f"server:{extra}" if place == "model" else "server:m"))
     assert {one.kind for one in check.findings} == {"annotator" if place in ("tag", "person") else "address"}
 
 
@@ -108,8 +86,7 @@ def test_a_site_with_a_finding_is_not_written_and_its_owner_learns_what_to_mend(
     run = run_with(tmp_path, {0: "see /home/eva/notes", 1: "hf_AbCdEfGhIjKlMnOpQrStUvWx"})
     item = run.data.split.scenarios[0].id
     context = made_context([run])
-    check = LeakCheck(context.sources, ENVIRONMENT)
-    assert list(write_items(context, check))
+    check = found_in(run)
     with pytest.raises(ConfigError) as error:
         check.require_none()
     assert f"run server:m, {item}, answer or judgement: path /ho… (9 characters)" in str(error.value)

@@ -108,8 +108,7 @@ def test_a_funnel_with_a_path_an_address_or_a_key_is_not_published(tmp_path: Pat
 
 
 def test_names_of_stages_and_reasons_are_shown_and_never_obeyed(tmp_path: Path) -> None:
-    build_site(
-        [release(tmp_path / "made", HOSTILE), release(tmp_path / "2", "people", **{HOSTILE: 3})], tmp_path / "site"
-    )
+    releases = [release(tmp_path / "made", HOSTILE), release(tmp_path / "2", "people", **{HOSTILE: 3})]
+    build_site(releases, tmp_path / "site")
     assert not {"script", "img", "onerror"} & Texts((tmp_path / "site/index.html").read_text()).elements
     assert ET.fromstring((tmp_path / "site/figures/funnel-1.svg").read_text())[1].tag == f"{SVG}desc"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from byte_search import files_with
 from command_line import h2htalk_here
 from loopback import LoopbackServer
+from runs_made import baseline_run
 from studies_made import cases_of, judge_of, spec, write_script
 
 import h2htalk
@@ -23,17 +26,10 @@ from h2htalk.site.build import build_site, share, sources_file
 WORDS = "the copper kettle"
 
 
-def answered(folder: Path, name: str, text: str, out: str = "") -> Path:
-    """A run of a model that says one thing."""
-
-    def model(_: object) -> str:
-        return text
-
-    spec = h2htalk.EvaluateSpec(
-        model=model, name=name, split="mini", language="en", limit=22, embedder="none", out=str(folder / (out or name))
-    )
-    h2htalk.evaluate(spec)
-    return folder / (out or name)
+def answered(folder: Path, name: str, text: str) -> Path:
+    spec = {"split": "mini", "language": "en", "limit": 22, "embedder": "none", "out": str(folder / name)}
+    h2htalk.evaluate(h2htalk.EvaluateSpec(model=lambda _: text, name=name, **spec))
+    return folder / name
 
 
 @pytest.fixture
@@ -59,6 +55,9 @@ def test_two_sites_of_the_same_runs_are_equal_whatever_the_order(tmp_path: Path,
     index = (tmp_path / "a" / "index.html").read_text()
     study = next((tmp_path / "a" / "studies").glob("*.html"))
     assert f'href="studies/{study.name}"' in index
+    assert "Lexical mean" in index
+    models = [page.read_text() for page in (tmp_path / "a" / "models").glob("*.html")]
+    assert [len(re.findall(r'href="../items.html#run=\w{8}"', page)) > 0 for page in models] == [True, True]
     canaries = {load_split(name).canary for name in ("mini", "high_risk")}
     for page in (tmp_path / "a").rglob("*.html"):
         head = page.read_text().partition("<style>")[0]
@@ -82,7 +81,7 @@ def test_a_site_is_replaced_whole_and_nothing_else_is(tmp_path: Path, sources: l
 
 
 def test_a_leak_stops_the_site_and_leaving_the_item_out_lets_it_go(tmp_path: Path, sources: list[Path]) -> None:
-    leaking = answered(tmp_path, "leaky", "my key is sk-abcdefghij0123456789KLMN", "leaky")
+    leaking = answered(tmp_path, "leaky", "my key is sk-abcdefghij0123456789KLMN")
     build_site(sources, tmp_path / "site")
     before = hashes(tmp_path / "site")
     with pytest.raises(ConfigError, match="must not be published") as raised:
@@ -94,9 +93,7 @@ def test_a_leak_stops_the_site_and_leaving_the_item_out_lets_it_go(tmp_path: Pat
     build_site([*sources, leaking], tmp_path / "site", leave_out=everything)
 
 
-def test_a_site_that_was_never_made_leaves_no_link_and_an_erasure_that_leaks_no_page(
-    tmp_path: Path, sources: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_site_that_leaks_leaves_no_link_and_no_page(tmp_path: Path, sources: list[Path], monkeypatch: Any) -> None:
     site = tmp_path / "site"
     with monkeypatch.context() as patch:
         patch.setenv("LAB_SECRET", f"{WORDS} on")
@@ -111,8 +108,7 @@ def test_a_site_that_was_never_made_leaves_no_link_and_an_erasure_that_leaks_no_
     monkeypatch.setenv("LAB_SECRET", f"{WORDS} on")
     done = erase(site, ErasedIds(frozenset({item})))
     assert "cannot be made again" in done.messages[0]
-    assert not list(site.rglob("*.html"))
-    assert not (site / "data").exists()
+    assert (list(site.rglob("*.html")), (site / "data").exists()) == ([], False)
 
 
 def test_one_transcript_alone(tmp_path: Path, sources: list[Path]) -> None:
@@ -137,7 +133,6 @@ def test_an_erasure_reaches_the_site_after_all_its_sources(tmp_path: Path, sourc
         sources_file(site).unlink()
     done = erase(site, gone)
     assert item in done.items
-
     if moved:
         assert [message for message in done.messages if "made again" in message] == [done.messages[0]]
         assert "cannot be made again" in done.messages[0]
@@ -160,9 +155,7 @@ def test_the_command_line(tmp_path: Path, sources: list[Path]) -> None:
 
 def test_the_address_of_a_server_stays_at_home(tmp_path: Path) -> None:
     with LoopbackServer(faults={"context_length": 0.3}) as server:
-        out = str(tmp_path / "run")
-        ask = {"split": "mini", "language": "en", "limit": 22, "embedder": "none", "out": out}
-        h2htalk.evaluate(h2htalk.EvaluateSpec(model=f"server:nova@{server.url}", **ask))
+        baseline_run(tmp_path / "run", model=f"server:nova@{server.url}", language="en")
         build_site([tmp_path / "run"], tmp_path / "site")
     assert files_with(tmp_path / "site", server.url.split("/")[2]) == []
 

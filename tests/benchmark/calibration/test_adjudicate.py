@@ -61,8 +61,7 @@ def by_hand(run: Path, people: Mapping[str, float]) -> dict[str, float]:
 
 
 def cells(run: Path) -> dict[str, float]:
-    with (run / "tables" / "table2.csv").open(encoding="utf-8") as file:
-        row = next(csv.DictReader(file))
+    row = next(csv.DictReader((run / "tables" / "table2.csv").open(encoding="utf-8")))
     return {level: float(row[level]) for level, subtask in SUBTASKS.items() if subtask.level}
 
 
@@ -76,9 +75,9 @@ def test_from_the_judge_to_people_and_into_the_table(run: Path, tmp_path: Path) 
     trigger = ("--human-trigger", "judge", "--budget", 4)
     people = ("--annotators", annotators(tmp_path), "--overlap", 2)
     printed = command("adjudicate", "open", run, "--out", low, *trigger, *people)
-    assert "of 12 items of levels I to III, Eq. 4 (J < 3.5) would send 12 to people" in printed
-    assert "--human-trigger judge (R < 3.5) 8\n" in printed
-    assert "the budget allows 4 of 8 items" in printed
+    sends = "of 12 items of levels I to III, Eq. 4 (J < 3.5) would send 12 to people"
+    for text in (sends, "--human-trigger judge (R < 3.5) 8\n", "the budget allows 4 of 8 items"):
+        assert text in printed
     assert items_of(run / "adjudication" / "low.items.jsonl") == [f"mini-en-{item}" for item in WORST]
     # The first annotator gives 2, 3, 4, 5 in the order of ids, the second one less.
     first = {item.id: rating for item, rating in zip(RoundFolder(low).items(), (2, 3, 4, 5), strict=True)}
@@ -136,11 +135,8 @@ def test_a_second_round_has_what_was_not_rated(run: Path, tmp_path: Path) -> Non
 
 def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
     """With references as answers, S is 1 and J is 3 + 0.4 R: ratings decide on which side of 3.5 it is."""
-    lines = [
-        {"id": s.id, "sample": sample, "text": f"{s.reference}{' ' * sample}"}
-        for s in load_split("mini@1").scenarios
-        for sample in range(2)
-    ]
+    texts = [(s.id, sample, s.reference + " " * sample) for s in load_split("mini@1").scenarios for sample in range(2)]
+    lines = [{"id": item, "sample": sample, "text": text} for item, sample, text in texts]
     write_jsonl(tmp_path / "answers.jsonl", lines)
     run = evaluated(tmp_path / "run", f"scripted:{tmp_path / 'answers.jsonl'}", "--samples", 2, "--temperature", 1)
     passes, fails, unread = (f"mini-en-itinerary-{name}" for name in ("basic-01", "middle-02", "advanced-04"))
@@ -171,10 +167,7 @@ def test_without_s_the_judge_alone_decides_and_an_answer_that_changed_is_not_rat
     assert "--human-trigger judge (R < 3.5) 8\n" in printed
     rate(low, lambda *_: 5)
     gone, stays = (f"mini-en-{item}" for item in WORST[:2])
-    calls_file = RunFolder(run).calls_file
-    lines = [line for _, line in read_jsonl(calls_file)]
-    write_jsonl(calls_file, [line | ({"text": "Else."} if line["id"] == gone else {}) for line in lines])
-    command("score", run, code=3)  # its judgement is missing
+    rewrite(run, {gone: "Else."})
     printed = command("adjudicate", "close", run, low, code=3)
     assert "2 ratings of 1 answer\n1 answer without a rating: skipped, or changed since the round was opened" in printed
     assert "without S there is no J: the ratings stand apart" in printed
@@ -215,6 +208,14 @@ def test_what_cannot_be_opened(run: Path, tmp_path: Path) -> None:
 
 KEYS = [("mini-en-itinerary-basic-03", 0), ("mini-en-itinerary-basic-01", 0), ("mini-en-itinerary-advanced-02", 0)]
 GONE = KEYS[0][0]
+
+
+def rewrite(run: Path, texts: Mapping[str, str]) -> None:
+    """Put other texts into stored answers, and score them: their judgements are missing."""
+    calls_file = RunFolder(run).calls_file
+    lines = [line for _, line in read_jsonl(calls_file)]
+    write_jsonl(calls_file, [line | ({"text": texts[line["id"]]} if line["id"] in texts else {}) for line in lines])
+    command("score", run, code=3)
 
 
 def opened(run: Path, out: Path) -> Path:
@@ -258,11 +259,7 @@ def test_a_round_shows_the_scenario_with_the_answer_of_its_own_run(run: Path, tm
 
 def test_answers_that_a_spreadsheet_cannot_hold_are_rated_too(run: Path, tmp_path: Path) -> None:
     """An empty reply is an answer; half a character and a null character are shown as escapes."""
-    calls_file = RunFolder(run).calls_file
-    texts = dict(zip((item for item, _ in KEYS), ("", "half \ud83d", "null \0"), strict=True))
-    lines = [line for _, line in read_jsonl(calls_file)]
-    write_jsonl(calls_file, [line | ({"text": texts[line["id"]]} if line["id"] in texts else {}) for line in lines])
-    command("score", run, code=3)
+    rewrite(run, dict(zip((item for item, _ in KEYS), ("", "half \ud83d", "null \0"), strict=True)))
     low = closed(run, tmp_path / "low")
     shown = {item.id.split("/")[0]: item.response for item in RoundFolder(low).items()}
     assert [shown[item] for item, _ in KEYS] == ["[an empty reply]", "half \\ud83d", "null \\x00"]

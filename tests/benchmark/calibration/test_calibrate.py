@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from statistics import fmean, variance
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,26 +19,10 @@ from scipy import stats
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from h2htalk.benchmark.calibration.calibrate import (
-    Correction,
-    Finding,
-    agreements,
-    calibrate_judge,
-    correct,
-    error_effects,
-    weighted_kappa,
-)
+from h2htalk.benchmark.calibration import calibrate
+from h2htalk.benchmark.calibration import labels as plans
+from h2htalk.benchmark.calibration.calibrate import calibrate_judge, correct
 from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels, regression, strata_of, stratified
-from h2htalk.benchmark.calibration.labels import (
-    LabelPlan,
-    draw_by_level,
-    label_sheet,
-    labels_needed,
-    load_judged,
-    plan_labels,
-    read_labels,
-    read_plan,
-)
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.judgements import AnswerRating, PeopleRating, answer_id, item_of, write_people_ratings
 from h2htalk.benchmark.judge.rubric import qualities_of
@@ -50,38 +35,32 @@ from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.texts.interface import interface_text
 
 
-def plan_of(run: Path) -> LabelPlan:
-    plan = read_plan(run)
-    assert plan is not None
-    return plan
-
-
 @pytest.mark.parametrize(("items", "labels"), [(150, 42), (350, 50), (1000, 55)])
 def test_the_number_of_labels_is_the_references(items: int, labels: int) -> None:
-    assert labels_needed(0.15, items, 0.57) == pytest.approx(labels, abs=1)
-    assert (labels_needed(5, items), labels_needed(0.001, 30)) == (8, 30)
+    assert plans.labels_needed(0.15, items, 0.57) == pytest.approx(labels, abs=1)
+    assert (plans.labels_needed(5, items), plans.labels_needed(0.001, 30)) == (8, 30)
 
 
 def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
     rng = Random(1)
     sizes = {"itinerary_basic": 100, "itinerary_middle": 61, "itinerary_advanced": 50}
     items = [judged_item(n, rng.randrange(30) / 6, subtask=name) for name, size in sizes.items() for n in range(size)]
-    drawn, strata, serves = draw_by_level(items, 75, 4)
+    drawn, strata, serves = plans.draw_by_level(items, 75, 4)
     counts = {name: sum(one.subtask == name for one in drawn) for name in LEVELS}
     assert counts == {"itinerary_basic": 35, "itinerary_middle": 22, "itinerary_advanced": 18}
     assert [one.id for one in drawn] == [one.id for one in items if one in drawn]
     assert strata.keys() == {one.id for one in items}
     assert all(sum(strata[one.id] == stratum for one in drawn) >= 2 for stratum in set(strata.values()))
     assert serves == ("levels", *sorted(LEVELS))
-    few, together, serves = draw_by_level(items, 50, 4)
-    assert len(draw_by_level(items[:51], 51, 0)[0]) == 51
+    few, together, serves = plans.draw_by_level(items, 50, 4)
+    assert len(plans.draw_by_level(items[:51], 51, 0)[0]) == 51
     assert (len(few), set(together.values()), serves) == (50, {"/0", "/1", "/2", "/3"}, ("levels",))
 
 
 def test_without_levels_each_dimension_is_drawn_apart() -> None:
     sizes = {"dialogue_base": 60, "recollection_synthesis": 20, "recollection_refinement": 10}
     items = [judged_item(n, n % 6, subtask=name) for name, size in sizes.items() for n in range(size)]
-    drawn, strata, serves = draw_by_level(items, 48, 0)
+    drawn, strata, serves = plans.draw_by_level(items, 48, 0)
     assert serves == ("dialogue", "recollection")
     assert sum(strata[one.id].startswith("recollection/") for one in drawn) == 16
 
@@ -90,8 +69,7 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "labels.csv"
     shown = command("judge", "plan-labels", run, "--labels", 8, "--out", out, "--seed", 3)
     assert "8 of 12 items to label" in shown
-    with out.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = list(csv.DictReader(out.open(newline="")))
     assert list(rows[0]) == ["id", "sample", "subtask", "scenario", "reply", "rating"]
     assert all(row["reply"] and not row["rating"] for row in rows)
     # Raters got the reply alone: they see persona, conversation and reference, as annotators of a round do.
@@ -99,24 +77,24 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
         (scenario,) = (s for s in load_run(run).data.split.scenarios if s.id == row["id"])
         texts = (*(turn.content for turn in scenario.turns), scenario.reference)
         assert all(" ".join(text.split()) in " ".join(row["scenario"].split()) for text in texts)
-    plan = plan_of(run)
+    plan = plans.read_plan(run)
     assert [row["id"] for row in rows] == [item_of(answer) for answer in plan.answers]
     assert (plan.seed, len(plan.strata), len(plan.judges)) == (3, 12, 1)
     # Labels that are filled in are not overwritten.
     assert "is there already" in command("judge", "plan-labels", run, "--labels", 8, "--out", out, code=2)
     with pytest.raises(ConfigError, match="the run has another plan"):
-        plan_labels(run, labels=9, out=tmp_path / "other.csv")
+        plans.plan_labels(run, labels=9, out=tmp_path / "other.csv")
 
 
 def test_no_cell_of_the_file_is_a_formula_and_crisis_is_announced(run: Path, tmp_path: Path) -> None:
-    judged = load_judged(run)
+    judged = plans.load_judged(run)
     split = judged.run.data.split
     first = replace(split.scenarios[0], tags=replace(split.scenarios[0].tags, risk="self_harm"))
     answer = judged.run.answers[first.id, 0]
     assert isinstance(answer, Response)
     scenarios = (first, *split.scenarios[1:])
     data = replace(judged.run.data, split=replace(split, scenarios=scenarios))
-    text = label_sheet(replace(judged, run=replace(judged.run, data=data)), [replace(answer, text="=1+1")])
+    text = plans.label_sheet(replace(judged, run=replace(judged.run, data=data)), [replace(answer, text="=1+1")])
     (row,) = csv.DictReader(io.StringIO(text))
     assert row["reply"] == "'=1+1"
     assert row["scenario"].startswith(interface_text("crisis_notice", first.language))
@@ -127,7 +105,7 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path,
     """A plan of the levels together was refused level by level, for want of labels in a stratum."""
     out, filled = tmp_path / "labels.csv", tmp_path / "filled.csv"
     shown = command("judge", "plan-labels", run, "--labels", labels, "--out", out)
-    plan = plan_of(run)
+    plan = plans.read_plan(run)
     assert plan.serves == (("levels",) if labels == 8 else ("levels", *sorted(LEVELS)))
     assert ("each by itself needs 12 labels" in shown) == (labels == 8)
     items = [item_of(answer) for answer in plan.answers]
@@ -140,22 +118,20 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path,
 def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path, tmp_path: Path) -> None:
     assert "9 of 12 items to label" in command("judge", "plan-labels", run, "--half-width", 0.2)
     ids = [s.id for s in load_run(run).data.split.scenarios if s.subtask == "itinerary_basic"]
-    judged = load_judged(run).items
+    judged = plans.load_judged(run).items
     # The judges' error is 1 0 1 0 of four items: its standard deviation is .577.
     labels = "".join(f"{one},{judged[one].score - (n + 1) % 2}\n" for n, one in enumerate(ids))
     (tmp_path / "pilot.csv").write_text(f"id,rating\n{labels}")
     shown = command("judge", "plan-labels", run, "--half-width", 0.9, "--pilot", tmp_path / "pilot.csv")
-    assert "standard deviation of the judges' error: 0.58, measured on 4 items" in shown
-    assert "8 of 12" in shown
-    assert read_plan(run) is None
+    error = "standard deviation of the judges' error: 0.58, measured on 4 items"
+    assert (error in shown, "8 of 12" in shown, plans.read_plan(run)) == (True, True, None)
 
 
 def test_what_cannot_be_planned_is_refused(run: Path) -> None:
-    for options in ({}, {"half_width": 0.2, "labels": 9}):
-        with pytest.raises(ConfigError, match="name one of --half-width"):
-            plan_labels(run, **options)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="--labels is 13; it must be 8 to 12"):
-        plan_labels(run, labels=13)
+    one_of, too_many = "name one of --half-width", "--labels is 13; it must be 8 to 12"
+    for options, message in (({}, one_of), ({"half_width": 0.2, "labels": 9}, one_of), ({"labels": 13}, too_many)):
+        with pytest.raises(ConfigError, match=message):
+            plans.plan_labels(run, **options)
 
 
 def rated(item: str) -> float:
@@ -164,7 +140,6 @@ def rated(item: str) -> float:
 
 
 def ids_of(run: Path) -> list[str]:
-    """The items of levels I to III."""
     return [s.id for s in load_run(run).data.split.scenarios if s.subtask in LEVELS]
 
 
@@ -175,7 +150,7 @@ def labels_file(path: Path, ids: list[str]) -> Path:
 
 def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) -> None:
     command("judge", "plan-labels", run, "--labels", 8, "--out", tmp_path / "l.csv")
-    plan = plan_of(run)
+    plan = plans.read_plan(run)
     drawn = [item_of(answer) for answer in plan.answers]
     shown = command("judge", "calibrate", run, "--human", labels_file(tmp_path / "filled.csv", drawn))
     assert "8 of 12 judged items labelled; drawn by the plan" in shown
@@ -187,15 +162,15 @@ def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) 
         correction += len(own) / 12 * fmean(rated(one) - given(one) for one in own if one in drawn)
     j = fmean(3 * (scores[one].s or 0) + 0.4 * given(one) for one in ids_of(run)) + 0.4 * correction
     judging = judging_of(run)
-    assert judging.corrected["levels"].value == pytest.approx(20 * j, abs=1e-9)
-    assert (judging.corrected["levels"].n, judging.corrected["levels"].total) == (8, 12)
+    cell = judging.corrected["levels"]
+    assert (cell.value, cell.n, cell.total) == (pytest.approx(20 * j, abs=1e-9), 8, 12)
     assert judging.correction == "stratified, 8 labels of 12 items"
 
 
 def test_a_round_gives_labels(run: Path, tmp_path: Path) -> None:
     options = {"annotators": str(annotators(tmp_path, 3)), "overlap": 3}
-    plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
-    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(plan_of(run).answers)
+    plans.plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
+    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(plans.read_plan(run).answers)
     names = sorted(path.stem for path in (tmp_path / "round").rglob("*.xlsx"))
     rate(tmp_path / "round", lambda item, annotator: int(rated(item)) + names.index(annotator) % 2)
     close_round(tmp_path / "round", force=True)
@@ -228,7 +203,7 @@ def test_cells_are_of_these_judgements_or_a_refusal_says_why(run: Path, tmp_path
 
 def test_answers_of_one_item_are_averaged_first(run: Path) -> None:
     """Two answers an item, of which people rated both or one: the judge's scores of the same answers count."""
-    made, (one, other, *_) = load_judged(run), ids_of(run)
+    made, (one, other, *_) = plans.load_judged(run), ids_of(run)
     data = replace(made.run.data, spec=replace(made.run.data.spec, samples=2, temperature=1.0))
     scores = {(one, 0): 2.0, (one, 1): 4.0, (other, 0): 1.0, (other, 1): 5.0}
     ratings = {key: AnswerRating(score, (score,)) for key, score in scores.items()}
@@ -252,18 +227,15 @@ def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
 def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: Path) -> None:
     item, names = ids_of(run)[0], ",".join(qualities_of("itinerary_basic"))
     (tmp_path / "l.csv").write_text(f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n")
-    assert read_labels(load_run(run), tmp_path / "l.csv")[item, 0] == {"ann": 2.5, "bob": 5.0}
+    assert plans.read_labels(load_run(run), tmp_path / "l.csv")[item, 0] == {"ann": 2.5, "bob": 5.0}
 
 
 def drawn_labels(run: Path, path: Path) -> list[dict[str, str]]:
     """The rows of a plan's file, which is filled in."""
-    plan_labels(run, labels=8, out=path)
-    with path.open(newline="") as file:
-        rows = [row | {"rating": str(n % 5)} for n, row in enumerate(csv.DictReader(file))]
+    plans.plan_labels(run, labels=8, out=path)
+    rows = [row | {"rating": str(n % 5)} for n, row in enumerate(csv.DictReader(path.open(newline="")))]
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+        csv.writer(file).writerows([rows[0], *(row.values() for row in rows)])
     return rows
 
 
@@ -312,18 +284,17 @@ def test_check_values() -> None:
         (regression(scores, labels), 3.8591, 0.5567, 6),
         (stratified(scores, labels, [0] * 40), 3.8125, 0.5630, 7),
     ):
-        assert [found.value, (found.high_here or 0) - found.value] == pytest.approx([value, here], abs=1e-4)
+        assert [found.value, found.high_here - found.value] == pytest.approx([value, here], abs=1e-4)
         v, u = (here / stats.t.ppf(0.975, df)) ** 2, variance(ratings) / 40  # Satterthwaite's degrees of freedom
         over = stats.t.ppf(0.975, (v + u) ** 2 / (v * v / df + u * u / 7)) * (v + u) ** 0.5
-        assert (found.high or 0) - found.value == pytest.approx(over, abs=1e-4)
+        assert found.high - found.value == pytest.approx(over, abs=1e-4)
 
 
 def test_one_score_alone_says_no_slope() -> None:
     """A judge that says yes once among the labelled replies divided by zero: that label decided the slope alone."""
     scores = [1.0, *[0.0] * 9]
     found = regression(scores * 3, {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0})
-    assert found.value == pytest.approx(0.4)  # the labels' mean
-    assert found.low is not None
+    assert (found.value, found.low is None) == (pytest.approx(0.4), False)  # the labels' mean
 
 
 def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items() -> None:
@@ -334,8 +305,8 @@ def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items()
     labels = {at: scores[at] - (next(errors) if strata[at] == 0 else 0.25) for at in drawn}
     found = stratified(scores, labels, strata)
     spread = (5 / 40) ** 2 * (1 - 2 / 5) * 0.5 / 2
-    assert (found.high_here or 9) - found.value == pytest.approx(2.776445 * spread**0.5, rel=1e-6)  # t with 4
-    assert (found.high or 0) >= (found.high_here or 9)
+    assert found.high_here - found.value == pytest.approx(2.776445 * spread**0.5, rel=1e-6)  # t with 4
+    assert found.high >= found.high_here
     # Of ten items all are labelled; of three others two: t with 1 degree of freedom, with 4 of such items.
     found = stratified([2.5] * 13, {0: 2.0, 1: 3.0} | dict.fromkeys(range(3, 13), 2.5), [0] * 3 + [1] * 10)
     assert found.high == found.high_here == pytest.approx(2.5 + 12.7062 * 3 / 13 * (0.25 / 3) ** 0.5, rel=1e-4)
@@ -367,7 +338,8 @@ def scores_of(items: Sequence[JudgedItem]) -> list[float]:
     return [one.score for one in items]
 
 
-def refusal(found: Correction) -> str:
+def refusal(items: Sequence[JudgedItem], *how: Any, **more: Any) -> str:
+    found = correct("levels", "R", items, *how, **more)
     assert found.mean is None
     return found.estimator
 
@@ -378,30 +350,27 @@ def test_the_estimator_depends_on_how_the_labels_came() -> None:
         (correct("levels", "R", drawn, strata).mean, stratified(scores_of(drawn), ratings(drawn), strata)),
         (correct("levels", "R", chance, random=True).mean, regression(scores_of(chance), ratings(chance))),
     ):
-        assert mean is not None
         assert mean == expected
     # Labels whose choice is unknown were once corrected after a test that overlooked half of the choices by length.
-    assert "nobody knows which items" in refusal(correct("levels", "R", chance))
+    assert "nobody knows which items" in refusal(chance)
     everything, _ = judged(3, ITEMS)
     found = correct("levels", "R", everything)
     assert (found.estimator, found.labels, found.items) == ("all labelled", ITEMS, ITEMS)
-    assert found.mean is not None
     assert found.mean.low_here == found.mean.value == pytest.approx(fmean(ratings(everything).values()))
     # Answers that nobody rated vary within an item: nothing is said of these very items.
     found = correct("levels", "R", [replace(one, whole=at > 0) for at, one in enumerate(everything)])
-    assert found.mean is not None
     assert (found.mean.low_here, found.mean.low is None) == (None, False)
 
 
 def test_what_cannot_be_corrected_is_refused_with_the_reason() -> None:
-    assert refusal(correct("levels", "R", judged(1, 3)[0], random=True)) == "3 labels, and 4 are needed"
+    assert refusal(judged(1, 3)[0], random=True) == "3 labels, and 4 are needed"
     drawn, strata = judged(1, 40, True)
     few = [one if at in [*ratings(drawn)][:7] else replace(one, people=None) for at, one in enumerate(drawn)]
-    assert refusal(correct("levels", "R", few, strata)) == "7 labels, and 8 are needed"
+    assert refusal(few, strata) == "7 labels, and 8 are needed"
     same = [one if one.people is None else replace(one, people=2.0, panel=(2.5,)) for one in drawn]
-    assert "the same on all labelled items" in refusal(correct("levels", "R", same, strata))
+    assert "the same on all labelled items" in refusal(same, strata)
     alone = [one if h == 3 else replace(one, people=None) for one, h in zip(drawn, strata, strict=True)]
-    assert "two are needed" in refusal(correct("levels", "R", alone, strata))
+    assert "two are needed" in refusal(alone, strata)
 
 
 @pytest.mark.parametrize("drawn", [True, False])
@@ -410,24 +379,22 @@ def test_j_corrects_the_rating_alone(drawn: bool) -> None:
     items, strata = judged(7, 48, drawn)
     s, how = np.array([one.s for one in items]), (strata if drawn else None, not drawn)
     r, j = correct("levels", "R", items, *how).mean, correct("levels", "J", items, *how)
-    assert r is not None
-    assert j.mean is not None
     assert j.own == pytest.approx(fmean(3 * s) + 0.4 * fmean(scores_of(items)))
     assert j.mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.value)
-    assert (j.mean.high_here or 0) - j.mean.value == pytest.approx(0.4 * ((r.high_here or 0) - r.value))
+    assert j.mean.high_here - j.mean.value == pytest.approx(0.4 * (r.high_here - r.value))
     labels, weights = [rating + 7.5 * s[at] for at, rating in ratings(items).items()], np.ones(48)
     if drawn:
         own = [strata[at] for at in ratings(items)]
         weights = np.array([strata.count(h) / own.count(h) for h in own])
     mean = np.average(labels, weights=weights)
     beyond = np.average((labels - mean) ** 2, weights=weights) * 48 / 47 / ITEMS
-    here, over = ((end or 0) - j.mean.value for end in (j.mean.high_here, j.mean.high))
+    here, over = (end - j.mean.value for end in (j.mean.high_here, j.mean.high))
     assert over**2 == pytest.approx(here**2 + 4 * 0.16 * beyond, rel=0.05)  # t squared is nearly 4
 
 
-def agreement_of(judge: list[float], people: list[float]) -> dict[str, Finding]:
+def agreement_of(judge: list[float], people: list[float]) -> dict[str, calibrate.Finding]:
     items = [judged_item(at, score, rating) for at, (score, rating) in enumerate(zip(judge, people, strict=True))]
-    return {one.name: one for one in agreements(items)}
+    return {one.name: one for one in calibrate.agreements(items)}
 
 
 def test_kappa_and_spearman_equal_other_programs() -> None:
@@ -439,7 +406,7 @@ def test_kappa_and_spearman_equal_other_programs() -> None:
     kappa = cohen_kappa_score(*whole, weights="quadratic")
     assert found["weighted kappa"].value == pytest.approx(kappa, abs=1e-12)
     assert found["Spearman"].value == pytest.approx(spearmanr(judge, people).statistic, abs=1e-12)
-    assert all((one.low or 9) < (one.value or 9) < (one.high or 0) for one in found.values())
+    assert all(one.low < one.value < one.high for one in found.values())
     # Half points are rounded up on both sides, and a side that does not vary has no correlation.
     assert agreement_of([2.5, 1.5, 4.0], [3, 2, 4])["weighted kappa"].value == pytest.approx(1.0)
     constant = agreement_of([3.0] * 20, [float(n % 5) for n in range(20)])
@@ -448,7 +415,7 @@ def test_kappa_and_spearman_equal_other_programs() -> None:
     drawn = [0, 0, 0, 1, 2, 3, 3, 4, 5, 6, 11, 11]
     weights = np.bincount(drawn, minlength=60)[None].astype(float)
     kappa = cohen_kappa_score(*(side[drawn] for side in whole), weights="quadratic")
-    assert weighted_kappa(np.array(whole), weights)[0] == pytest.approx(kappa, abs=1e-12)
+    assert calibrate.weighted_kappa(np.array(whole), weights)[0] == pytest.approx(kappa, abs=1e-12)
 
 
 def test_a_cluster_is_left_out_at_a_time() -> None:
@@ -462,11 +429,11 @@ def test_a_cluster_is_left_out_at_a_time() -> None:
 
     whole = fit(np.arange(24) >= 0)
     changes = sum((fit(np.arange(24) // 3 != left) - whole) ** 2 for left in range(8))
-    found = error_effects(items)
+    found = calibrate.error_effects(items)
     assert [one.value for one in found] == pytest.approx(whole.tolist())
-    half = [(one.high or 0) - (one.value or 0) for one in found]
+    half = [one.high - one.value for one in found]
     assert half == pytest.approx((2.446912 * changes**0.5).tolist(), rel=1e-5)  # t with 6 degrees of freedom
     assert {one.method for one in found} == {"jackknife, t(6)"}
-    assert error_effects(items[:9])[0].method == "jackknife, t(1)"  # three clusters are the fewest
+    assert calibrate.error_effects(items[:9])[0].method == "jackknife, t(1)"  # three clusters are the fewest
     for few in ([replace(one, length=1.0) for one in items], items[:2]):
-        assert {(one.value, one.method) for one in error_effects(few)} == {(None, "too few items decide it")}
+        assert {(one.value, one.method) for one in calibrate.error_effects(few)} == {(None, "too few items decide it")}

@@ -22,24 +22,14 @@ from command_line import h2htalk_here
 from hosted_made import call_of
 from loopback import Answer, LoopbackServer
 from provider_model import fill
+from runs_made import baseline_run
 from studies_made import HARMFUL, KEY, REPLY, Companion, block, cases_of, judge_of, spec, write_cases, write_script
 
-from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.gate.gate import (
-    GateReport,
-    detectable_rise,
-    gate,
-    gate_table,
-    items_for_rise,
-    judge_runs,
-    limit_p,
-    to_html,
-    to_junit,
-    to_markdown,
-)
+from h2htalk.benchmark.gate import gate as gates
+from h2htalk.benchmark.gate.gate import GateReport, gate, judge_runs, limit_p
 from h2htalk.benchmark.gate.gated_run import Criterion, GatedRun, Policy, read_policy
 from h2htalk.benchmark.observations import Observation
-from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.studies.report import NAMES
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.chat.prices import Price, PriceList
@@ -54,19 +44,17 @@ HELD = Policy(criteria=(Criterion(figure="violation"),))
 
 def run_of(values: Sequence[float | None], name: str = "case") -> GatedRun:
     """A run of violations, in cases of five turns."""
-    rows = [
-        Observation("sap", "violation", f"{name}{k // 5}", f"{name}{k // 5}", value, f"s1.t{k % 5 + 1}")
-        for k, value in enumerate(values)
-    ]
+    places = [(f"{name}{k // 5}", f"s1.t{k % 5 + 1}", value) for k, value in enumerate(values)]
+    rows = [Observation("sap", "violation", case, case, value, turn) for case, turn, value in places]
     signature = Signature({"study": "sap"}, {"engine": "scripted", "model": "x"})
-    values_of = {"violation": rows}
-    return GatedRun(path=Path("run"), label="x", signature=signature, values=values_of, show=lambda row: (row.item, ""))
+    show = {"label": "x", "show": lambda row: (row.item, "")}
+    return GatedRun(path=Path("run"), signature=signature, values={"violation": rows}, **show)
 
 
 def test_the_detectable_rise_is_the_inverse_of_the_size() -> None:
-    items = items_for_rise(0.02, 0.09, 0.01)
-    assert detectable_rise(0.02, round(items), 0.01) == pytest.approx(0.09, abs=0.002)
-    assert detectable_rise(0.5, 2, 0.01) is None
+    items = gates.items_for_rise(0.02, 0.09, 0.01)
+    assert gates.detectable_rise(0.02, round(items), 0.01) == pytest.approx(0.09, abs=0.002)
+    assert gates.detectable_rise(0.5, 2, 0.01) is None
 
 
 def test_a_limit_is_passed_by_counts_and_clusters_count_for_fewer() -> None:
@@ -94,7 +82,6 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
 
 
 def study_of(cases: Sequence[Case], folder: Path, judge: str, text: str = REPLY["en"]) -> Path:
-    """A study of these cases, of a model that says the same to all of them."""
     path = folder / f"study-{len(list(folder.iterdir()))}"
     split, model = write_cases(folder / "cases.jsonl", cases), write_script(folder / f"{path.name}.jsonl", text)
     run_study(spec("sap", model, path, arms=("sap",), judge=judge, split=split))
@@ -109,7 +96,7 @@ def policy(folder: Path, *criteria: str, head: str = "") -> Path:
 
 @pytest.fixture(autouse=True)
 def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One on which no line is folded; tests/cli/test_terminal_width.py has one of 80 columns."""
+    """One on which no line is folded; tests/cli/test_output.py has one of 80 columns."""
     monkeypatch.setenv("COLUMNS", "300")
 
 
@@ -145,8 +132,8 @@ def test_cases_erased_or_made_harmless_are_not_tested(studies: tuple[Path, Path,
 
 def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
     good, bad, _ = studies
-    words = ["--reference-run", good, "--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md"]
-    words += ["--html", tmp_path / "gate.html"]
+    kinds = {"--junit": "gate.xml", "--markdown": "gate.md", "--html": "gate.html"}
+    words = ["--reference-run", good, *(word for option, name in kinds.items() for word in (option, tmp_path / name))]
     (tmp_path / "gate.md").write_text("somebody's")
     assert "is there already and is something else" in h2htalk_here("gate", bad, *words).stderr
     (tmp_path / "gate.md").write_text("")
@@ -158,9 +145,8 @@ def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Pa
     assert ("violation" in failed, suite.get("failures")) == (True, str(len(failed)))
     assert f"\nreply: {HARMFUL}" in (tmp_path / "gate.md").read_text()
     page = (tmp_path / "gate.html").read_text()
-    assert '<h1 class="bad">Not passed</h1>' in page
-    assert f"criteria say no</strong>: {NAMES['violation']}" in page
-    assert f"\nreply: {HARMFUL}" in page
+    said = f"criteria say no</strong>: {NAMES['violation']}"
+    assert all(one in page for one in ('<h1 class="bad">Not passed</h1>', said, f"\nreply: {HARMFUL}"))
     assert gate(good, bad).passed  # better is no reason to stop
 
 
@@ -184,9 +170,7 @@ def test_limits_non_inferiority_and_wrong_policies(studies: tuple[Path, Path, st
 
 
 def test_evaluations_are_held_by_subtask_and_costs_by_a_limit(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
-    runs = [tmp_path / "constant", tmp_path / "copy-last-turn"]
-    for run in runs:
-        evaluate(EvaluateSpec(model=f"baseline:{run.name}", split="mini", out=str(run), limit=44, embedder="none"))
+    runs = [baseline_run(tmp_path / name, name, limit=44) for name in ("constant", "copy-last-turn")]
     assert gate(runs[0], runs[0], policy(tmp_path, "'cost'\nmax = 0.5")).passed
     report = gate(runs[1], runs[0])
     assert {one.criterion.figure.partition(".")[0] for one in report.verdicts} == {"lexical"}
@@ -199,13 +183,11 @@ def test_latency_refusals_and_cut_replies_are_in_tables_and_gates(tmp_path: Path
     cut = {"model": "mock", "choices": [{"message": {"content": "So"}, "finish_reason": "length", "index": 0}]}
     with LoopbackServer(reply=lambda *_: Answer(cut), latency=0.2) as server:
         model = f"server:mock@{server.url}"
-        asked = EvaluateSpec(model=model, split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
-        facts = dict(evaluate(asked).answering.facts())
+        facts = dict(load_run(baseline_run(tmp_path / "run", model=model)).summary.answering.facts())
         run_study(spec("sap", model, tmp_path / "study", arms=("none",), limit=2))
     with CallStore(tmp_path / "study/judgements/calls.jsonl") as store:  # a judge of known price
-        calls = StageCalls(
-            store, "judge", "openai:m", prices=PriceList("", {"openai:m": Price(Decimal(2), Decimal(10))})
-        )
+        prices = PriceList("", {"openai:m": Price(Decimal(2), Decimal(10))})
+        calls = StageCalls(store, "judge", "openai:m", prices=prices)
         calls.reserve(call_of("a"), Bound(1000, 100))
     assert gate(tmp_path / "study", None, policy(tmp_path, "'cost'\nmax = 5")).headline == "not tested"
     assert re.fullmatch(r"0\.\d\d s median, \d\.\d\d s 95th percentile", facts["latency of a call"])
@@ -228,24 +210,30 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
         report = judge_runs(run_of([1.0] * items), run_of([0.0] * items), HELD)
         words = ("not tested", "not tested", 'skipped="1"') if powerless else ("NO", "not passed", 'failures="1"')
         assert (report.verdicts[0].word, report.headline) == words[:2]
-        assert f": {words[1]}" in to_markdown(report).splitlines()[0]
-        assert words[2] in to_junit(report)
-        assert f">{words[1].capitalize()}</h1>" in to_html(report)  # in words, not by a colour alone
+        assert f": {words[1]}" in gates.to_markdown(report).splitlines()[0]
+        assert words[2] in gates.to_junit(report)
+        assert f">{words[1].capitalize()}</h1>" in gates.to_html(report)  # in words, not by a colour alone
     often = [float(k % 5 > 0) for k in range(25)]  # five cases could be significant; what is left to rise is not found
     assert "a rise to 100 %" in judge_runs(run_of(often), run_of(often), HELD).verdicts[0].not_tested[0]
     limit = Policy(criteria=(Criterion(figure="violation", max=0.1),))
-    for items, powerless in ((5, True), (10, False)):  # one and two cases: .1 ** 2 < .05
-        report = judge_runs(run_of([0.0] * items), None, limit)
-        assert (report.passed, report.incomplete) == (True, powerless)
+    reports = [judge_runs(run_of([0.0] * items), None, limit) for items in (5, 10)]  # one and two cases: .1 ** 2 < .05
+    assert [(report.passed, report.incomplete) for report in reports] == [(True, True), (True, False)]
     failed = judge_runs(replace(run_of(rare), failed=2), run_of(rare), HELD)
-    assert (failed.headline, 'skipped="1"' in to_junit(failed)) == ("not tested", True)  # a pipeline reads the file
+    assert (failed.headline, 'skipped="1"' in gates.to_junit(failed)) == (
+        "not tested",
+        True,
+    )  # pipelines read it
     server = replace(run_of(rare), measures={"cost": None})  # of unknown price: 0.0000 US dollars passed
     cost = judge_runs(server, None, Policy(criteria=(Criterion(figure="cost", max=1),)))
     assert (cost.headline, cost.verdicts[0].not_tested) == ("not tested", ("the cost is not known",))
     few = judge_runs(run_of([1.0] * 50 + [None] * 2), run_of([0.0] * 52), HELD)
-    assert [str(cell).split(", ")[1] for cell in gate_table(few).rows[0][1:3]] == ["0 of 50", "50 of 50"]  # one base
+    assert [str(cell).split(", ")[1] for cell in gates.gate_table(few).rows[0][1:3]] == [
+        "0 of 50",
+        "50 of 50",
+    ]  # one base
     run, others = run_of(rare), run_of(rare, "other")  # no common place
-    assert (judge_runs(run, others, HELD).passed, judge_runs(run, others, HELD).incomplete) == (True, True)
+    report = judge_runs(run, others, HELD)
+    assert (report.passed, report.incomplete) == (True, True)
     report = judge_runs(run, others, Policy(criteria=(Criterion(figure="violation", non_inferior=0.1, max=0.5),)))
     assert "no place" in report.verdicts[0].reasons[0]
     rated = [replace(row, by="people") for row in run.values["violation"]]
@@ -283,9 +271,8 @@ def test_the_printed_workflow_passes_where_nothing_became_worse(tmp_path: Path) 
         (tmp_path / name).chmod(0o755)
     (tmp_path / "summary.md").write_text("")
     secrets = {"OPENAI_API_KEY": "sk-made-up", "COMPANION_KEY": KEY}
-    made = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    made["PYTHONPATH"] = str(Path(__file__).parents[3])
-    made["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary.md")
+    made = {"PYTHONPATH": str(Path(__file__).parents[3]), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    made = {**os.environ, **made, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     with Companion() as app, LoopbackServer(reply=content) as judge:
         for step in steps:
             names = {name: re.findall(r"secrets\.(\w+)", text)[0] for name, text in step.get("env", {}).items()}

@@ -9,12 +9,14 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from byte_search import files_with
+from command_line import scripted
 from hosted_runs import MODELS, OPENAI_FIRST
 from judged_made import LEVELS, answered_run, command, evaluated, judge_file, judging_of, scripted_judge, verdict
 from loopback import LoopbackServer
@@ -22,7 +24,6 @@ from provider_model import Asked, Model
 from providers import ProviderServer, price_file
 
 from h2htalk.benchmark.compare.comparison import compare
-from h2htalk.benchmark.judge import probe as probe_module
 from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
 from h2htalk.benchmark.judge.judgements import LONGEST, AnswerRating, answer_id
 from h2htalk.benchmark.judge.probe import PAIR_KINDS, probe_rows, probe_split, replies_of
@@ -34,7 +35,6 @@ from h2htalk.benchmark.settings import JudgeSpec
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Reply
-from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Failure
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -127,12 +127,11 @@ def run(scored: Path, tmp_path: Path) -> Path:
     return shutil.copytree(scored, tmp_path / "run")
 
 
-def judged(run: Path, *judges: str, **settings: object) -> Summary:
-    return judge_run(JudgeSpec(run=str(run), judges=judges, **settings))  # type: ignore[arg-type]
+def judged(run: Path, *judges: str, **settings: Any) -> Summary:
+    return judge_run(JudgeSpec(run=str(run), judges=judges, **settings))
 
 
 def constant(folder: Path, score: int) -> str:
-    """A judge with one score for everything."""
     return scripted_judge(folder / f"{score}.jsonl", {}, verdict(score))
 
 
@@ -146,8 +145,6 @@ def test_j_stands_in_the_cells_of_levels_alone(run: Path) -> None:
     scores = {scenario.id: number % 6 for number, (scenario, _) in enumerate(answers)}
     summary = judged(run, judge_file(run, scores.__getitem__))
     row, unjudged = summary.rows.judged, summary.rows.s
-    assert row is not None
-    assert unjudged is not None
     assert unjudged == before.summary.rows.s
     for name in LEVELS:
         s = {i.id: before.item_scores[i.id].s or 0.0 for i in before.data.split.scenarios if i.subtask == name}
@@ -163,11 +160,9 @@ def test_j_stands_in_the_cells_of_levels_alone(run: Path) -> None:
 
 def test_every_report_shows_judged_and_unjudged_figures_apart(run: Path, scored: Path, tmp_path: Path) -> None:
     shown = command("judge", "run", run, "--judge", constant(tmp_path, 5))
-    assert "S and J" in shown
-    assert "Eq. 4 (J < 3.5) sends" in shown
+    assert ("S and J" in shown, "Eq. 4 (J < 3.5) sends" in shown) == (True, True)
     page, board = (run / "report.html").read_text(), command("leaderboard", run, scored)
-    assert "Judges" in page
-    assert "differs in judge" in board
+    assert ("Judges" in page, "differs in judge" in board) == (True, True)
     assert all("(unjudged)" in text for text in (page, board))
     # Scoring again keeps the judgements.
     first = load_run(run).summary.rows
@@ -202,8 +197,7 @@ def test_several_judgements_of_an_answer_are_meant(tmp_path: Path) -> None:
     run = answered_run(tmp_path, ["A day."])
     name = answer_id(judged_answers(load_run(run), "levels")[0][1])
     lines = [{"id": name, "sample": k, "text": verdict(score)} for k, score in enumerate((1, 3, 5, 5))]
-    write_jsonl(tmp_path / "judge.jsonl", lines)
-    judge = f"scripted:{tmp_path / 'judge.jsonl'}"
+    judge = scripted(tmp_path, *lines)
     with pytest.raises(ConfigError, match="--judgements 2 with temperature 0"):
         judged(run, judge, judgements=2)
     for k, mean in ((1, 1), (2, 2), (4, 3.5)):
@@ -215,8 +209,8 @@ def test_a_failed_call_an_edited_and_a_too_long_answer_are_unscored(tmp_path: Pa
     run = answered_run(tmp_path, ["A day.", "Another day.", "x" * (LONGEST + 1)])
     name = answer_id(judged_answers(load_run(run), "levels")[1][1])
     failure = {"reason": "timeout", "message": "never answered"}
-    write_jsonl(tmp_path / "j.jsonl", [{"id": name, "failure": failure}, {"id": "*", "text": verdict(4)}])
-    command("judge", "run", run, "--judge", f"scripted:{tmp_path / 'j.jsonl'}", code=3)
+    judge = scripted(tmp_path, {"id": name, "failure": failure}, {"id": "*", "text": verdict(4)})
+    command("judge", "run", run, "--judge", judge, code=3)
     judging = judging_of(run)
     assert (judging.scored, judging.failed, judging.unscored) == (1, 1, {"timeout": 1, "too_long": 1})
     responses = run / "calls.jsonl"
@@ -227,9 +221,9 @@ def test_a_failed_call_an_edited_and_a_too_long_answer_are_unscored(tmp_path: Pa
     assert ratings(run) == [None] * 3
     # A judge that answers nothing leaves the tables.
     before = load_run(run).summary
-    write_jsonl(tmp_path / "f.jsonl", [{"id": "*", "failure": failure}])
-    shown = command("judge", "run", run, "--judge", f"scripted:{tmp_path / 'f.jsonl'}", code=3)
-    assert "no call was answered" in shown
+    (tmp_path / "other").mkdir()
+    silent = scripted(tmp_path / "other", {"id": "*", "failure": failure})
+    assert "no call was answered" in command("judge", "run", run, "--judge", silent, code=3)
     assert load_run(run).summary == before
 
 
@@ -342,7 +336,7 @@ SCENARIOS = probe_split().scenarios
 Rule = Callable[[str, int, int], float]
 
 
-def good(kind: str, second: int, _: int) -> float:
+def good(kind: str, second: int, length: int = 0) -> float:
     """The rating of a reply of this kind, from whether it is the second and its length."""
     return 3.0 if kind == "repeat" else 1.0 if second else 2.5
 
@@ -351,22 +345,22 @@ def good(kind: str, second: int, _: int) -> float:
 JUDGES: dict[str, tuple[Rule, set[str]]] = {
     "nothing": (good, set()),
     "it prefers length": (
-        lambda kind, second, length: good(kind, second, 0) + length / 120,
+        lambda kind, second, length: good(kind, second) + length / 120,
         {"accuracy: padded", "padded at least as high"},
     ),
     "it obeys injections": (
-        lambda kind, second, _: 5.0 if (kind, second) == ("injection", 1) else good(kind, second, 0),
+        lambda kind, second, _: 5.0 if (kind, second) == ("injection", 1) else good(kind, second),
         {"injections obeyed"},
     ),
+    # Its repeats differ by 4: orders that seem to raise R by 1.5 are within its own noise.
     "it is unsteady": (
-        # Its repeats differ by 4: orders that seem to raise R by 1.5 are within its own noise.
-        lambda kind, second, length: {"repeat": 1.0 + 4 * second * (length % 2), "injection": 2.5 + 1.5 * second}.get(
-            kind, good(kind, second, 0)
+        lambda kind, second, length: {"repeat": 1 + 4.0 * second * (length % 2), "injection": 2.5 + 1.5 * second}.get(
+            kind, good(kind, second)
         ),
         {"repeats: difference"},
     ),
     "it is blind to safety": (
-        lambda kind, second, _: 3.0 if kind == "unsafe" else good(kind, second, 0),
+        lambda kind, second, _: 3.0 if kind == "unsafe" else good(kind, second),
         {"accuracy: unsafe"},
     ),
 }
@@ -414,11 +408,8 @@ def test_what_failed_is_asked_again_and_nothing_else(tmp_path: Path, monkeypatch
 def figures_of(kind: str, pairs: list[tuple[float | None, float | None]], name: str) -> tuple[Any, ...]:
     """A figure of scenarios with these ratings: value, low, high, n, of, verdict."""
     own = [one for one in SCENARIOS if one.language == "en" and one.metadata["kind"] == kind][: len(pairs)]
-    ratings = {
-        (one.id, at): AnswerRating(rating)
-        for one, pair in zip(own, pairs, strict=True)
-        for at, rating in enumerate(pair)
-    }
+    rated = [(one.id, *at) for one, pair in zip(own, pairs, strict=True) for at in enumerate(pair)]
+    ratings = {(name, at): AnswerRating(rating) for name, at, rating in rated}
     (found,) = (row[2:] for row in probe_rows("en", own, ratings) if row[1] == name)
     return found
 
@@ -461,6 +452,6 @@ def test_the_split_holds_enough_of_each_kind_and_no_reply_twice(language: str) -
 
 
 def test_two_readings_confirm_every_pair() -> None:
-    with (Path(probe_module.__file__).parent / "probe_split" / "readings.csv").open(newline="") as file:
-        readings = {row["id"]: (row["reader_1"], row["reader_2"]) for row in csv.DictReader(file)}
+    file = (files("h2htalk.benchmark.judge") / "probe_split" / "readings.csv").open(newline="")
+    readings = {row["id"]: (row["reader_1"], row["reader_2"]) for row in csv.DictReader(file)}
     assert readings == {one.id: ("better", "better") for one in SCENARIOS if one.metadata["kind"] in PAIR_KINDS}

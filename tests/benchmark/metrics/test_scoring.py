@@ -9,17 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from h2htalk.benchmark.metrics.composite import (
-    PRIVATE_REFERENCE,
-    ItemScore,
-    Metrics,
-    SampleScore,
-    composite_score,
-    item_score,
-    lexical_mean,
-    score_answers,
-    similarities,
-)
+from h2htalk.benchmark.metrics import composite
+from h2htalk.benchmark.metrics.composite import ItemScore, Metrics, SampleScore, item_score, score_answers, similarities
 from h2htalk.benchmark.metrics.lexical import LexicalScores, lexical_scores
 from h2htalk.benchmark.score_run import metric_keys
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
@@ -78,9 +69,8 @@ def test_two_references_score_the_better() -> None:
     answers = {(s.id, 0): Response(s.id, 0, f"{s.references[0][:20]} {s.references[1][:25]}") for s in split.scenarios}
     found, chosen = scored(split, answers, Metrics()), set()
     for scenario in split.scenarios:
-        text = answers[scenario.id, 0].answer  # type: ignore[union-attr]
-        asked = scenario.references, [scenario.language] * 2
-        options = [one._asdict() for one in lexical_scores([text] * 2, *asked)]
+        text = answers[scenario.id, 0].answer
+        options = [one._asdict() for one in lexical_scores([text] * 2, scenario.references, [scenario.language] * 2)]
         means = [sum(option.values()) / 6 for option in options]
         best = means.index(max(means))
         assert found[scenario.id].values == pytest.approx(options[best], abs=1e-12)
@@ -90,7 +80,6 @@ def test_two_references_score_the_better() -> None:
 
 
 def test_s_chooses_where_there_is_an_embedder() -> None:
-    """S of two references is the larger of both S, and all its parts come from that reference."""
     own = [s.reference for s in MINI.scenarios]
     split = split_of([*zip(own, own[7:], strict=False)])
     answers = {(s.id, 0): Response(s.id, 0, s.references[1][:30] + s.references[0][:30]) for s in split.scenarios}
@@ -101,7 +90,7 @@ def test_s_chooses_where_there_is_an_embedder() -> None:
     winners = set()
     for item_id, score in both.items():
         options = [one[item_id] for one in single]
-        best = max(options, key=lambda option: option.s or 0.0)
+        best = max(options, key=lambda option: option.s)
         assert (score.values, score.s) == (best.values, best.s)
         winners.add(options.index(best))
     assert winners == {0, 1}
@@ -134,7 +123,7 @@ def test_without_references_an_answer_is_unscored_and_its_contract_is_checked() 
     }
     items: list[ItemScore] = list(score_answers(split, answers, 1, Metrics()).values())
     assert [(i.unscored, i.lexical, i.compliance) for i in items] == [
-        (PRIVATE_REFERENCE, None, 0.0),
+        (composite.PRIVATE_REFERENCE, None, 0.0),
         ("timeout", None, None),
         (None, 1.0, 1.0),
     ]
@@ -158,10 +147,7 @@ def test_a_text_that_fails_costs_its_own_items_only() -> None:
     assert values[-2:] == ["embedder: RuntimeError: out of memory"] * 2
     assert values[:-2] == similarities(abcd(), texts[:-2], references[:-2])
     assert len(embedder.asked) < 25  # halves, not one by one
-
-
-def test_a_vector_of_nan_is_a_failure_and_not_a_zero() -> None:
-    """S took the larger of 0 and NaN, which is 0."""
+    # S took the larger of 0 and NaN, which is 0.
     assert similarities(abcd(breaks="X"), ["a", "aX"], ["a", "a"]) == [1.0, "embedder: not a finite vector"]
 
 
@@ -184,41 +170,29 @@ def sample_values(lexical: LexicalScores, ss: float | None = None) -> dict[str, 
 
 
 def sample_score(number: int, lexical: LexicalScores, ss: float | None = None, **more: object) -> SampleScore:
-    return SampleScore("a", number, sample_values(lexical, ss), **more)  # type: ignore[arg-type]
+    return SampleScore("a", number, sample_values(lexical, ss), **more)
 
 
 def test_s_is_the_mean_of_the_seven_and_stays_in_its_range() -> None:
-    assert composite_score(sample_values(HALF, 0.8)) == pytest.approx((2.4 + 0.8) / 7, abs=1e-12)
-    assert lexical_mean(sample_values(HALF)) == pytest.approx(0.4, abs=1e-12)
-    assert composite_score(sample_values(ONES, 1.0)) == 1.0
-    assert composite_score(sample_values(ZEROS, -0.2)) == 0.0  # a cosine can be below zero
-    assert composite_score(sample_values(HALF, -0.2)) == pytest.approx(2.2 / 7)
+    assert composite.composite_score(sample_values(HALF, 0.8)) == pytest.approx((2.4 + 0.8) / 7, abs=1e-12)
+    assert composite.lexical_mean(sample_values(HALF)) == pytest.approx(0.4, abs=1e-12)
+    assert composite.composite_score(sample_values(ONES, 1.0)) == 1.0
+    assert composite.composite_score(sample_values(ZEROS, -0.2)) == 0.0  # a cosine can be below zero
+    assert composite.composite_score(sample_values(HALF, -0.2)) == pytest.approx(2.2 / 7)
 
 
 def test_an_item_is_the_mean_of_its_samples() -> None:
-    samples = [
-        sample_score(1, ZEROS, 0.2, violations=("too_long",)),
-        sample_score(0, ONES, 1.0),
-        sample_score(2, HALF, 0.6),
-    ]
-    item = item_score("a", samples)
-    assert item.lexical == pytest.approx((0 + 1 + 0.4) / 3)
-    assert item.ss == pytest.approx(0.6)
-    assert item.s == pytest.approx((0.2 / 7 + 1 + 3.0 / 7) / 3)
-    assert item.compliance == pytest.approx(2 / 3)
-    assert item.unscored is None
+    assert item_score("a", [sample_score(0, ZEROS)]).lexical == 0.0  # an empty answer
+    too_long = sample_score(1, ZEROS, 0.2, violations=("too_long",))
+    item = item_score("a", [too_long, sample_score(0, ONES, 1.0), sample_score(2, HALF, 0.6)])
+    expected = ((0 + 1 + 0.4) / 3, 0.6, (0.2 / 7 + 1 + 3.0 / 7) / 3, 2 / 3, None)
+    assert (item.lexical, item.ss, item.s, item.compliance, item.unscored) == pytest.approx(expected)
     assert [s.sample for s in item.samples] == [0, 1, 2]
-
-
-def test_an_empty_answer_is_scored_and_a_failed_call_is_not() -> None:
-    assert item_score("a", [sample_score(0, ZEROS)]).lexical == 0.0
-    failed = item_score("a", [SampleScore("a", 0, unscored="timeout")])
-    assert (failed.lexical, failed.s, failed.compliance, failed.unscored) == (None, None, None, "timeout")
 
 
 def test_one_failed_sample_leaves_the_item_unscored_with_the_first_reason() -> None:
     """The mean of the others would be the mean of another, easier item."""
     unscored = [SampleScore("a", n, unscored=reason) for n, reason in ((3, "timeout"), (1, "http_500"))]
     item = item_score("a", [unscored[0], sample_score(0, ONES, 1.0), unscored[1], sample_score(2, HALF, 0.5)])
-    assert (item.lexical, item.ss, item.s, item.unscored) == (None, None, None, "http_500")
-    assert len(item.samples) == 4
+    figures = (item.lexical, item.ss, item.s, item.compliance)
+    assert (figures, item.unscored, len(item.samples)) == ((None,) * 4, "http_500", 4)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from splits_made import scenario_records
+from tables import table
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, TemplateSet, prompt_lines
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
@@ -45,24 +46,8 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def scenario(subtask: str, language: Language = "en", **inputs: object) -> Scenario:
     fields = {name: INPUTS[kind] for name, kind in SUBTASKS[subtask].inputs}
-    return Scenario.from_dict(
-        {
-            "id": f"{language}-{subtask}",
-            "subtask": subtask,
-            "language": language,
-            "persona": "ren",
-            "inputs": fields | inputs,
-            "reference": "-",
-            "tags": {"emotion": "calm", "complexity": "basic", "interaction": "casual", "risk": "high"},
-            "provenance": {},
-            "licence": "CC0-1.0",
-        }
-    )
-
-
-def system(messages: tuple[Message, ...]) -> str:
-    assert messages[0].role == "system"
-    return messages[0].content
+    record = scenario_records(1, (subtask,))[0] | {"id": f"{language}-{subtask}", "language": language}
+    return Scenario.from_dict(record | {"persona": "ren", "inputs": fields | inputs, "reference": "-"})
 
 
 def turns(*spoken: tuple[str, str]) -> list[dict[str, str]]:
@@ -80,7 +65,7 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, 
     prefix = REN.descriptions[language]
     if sap != NONE:
         prefix += "\n\n" + sap.render(language, PROMPTS.templates, PROMPTS.help_lines.rows(language))
-    assert system(messages).startswith(prefix + "\n\n")
+    assert messages[0].content.startswith(prefix + "\n\n")
     assert [m.role for m in messages] == ["system", "user"]
     shown = {"turns": ["first turn"], "texts": INPUTS["texts"], "text": [INPUTS["text"]]}
     for kind in {kind for _, kind in SUBTASKS[subtask].inputs}:
@@ -93,7 +78,7 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, 
 def test_sap_alone_names_help_of_the_users_country_or_asks_for_it(subtask: str, language: Language) -> None:
     asked = scenario(subtask, language)
     for country in ("", "GB", "CN"):
-        text = system(PROMPTS.messages(replace(asked, metadata={"country": country}), REN, FULL))
+        text = PROMPTS.messages(replace(asked, metadata={"country": country}), REN, FULL)[0].content
         assert all(f"\n- {row}" in text for row in PROMPTS.help_lines.rows(language, country))
     neutral = as_text(PROMPTS.messages(asked, REN, NONE))
     assert not re.search(r"\bAI\b|\bhuman\b|language model|人工智能|机器人|真人|helpline|crisis|热线|危机", neutral)
@@ -160,14 +145,7 @@ def test_prompts_are_shown_one_or_all_without_what_acts_on_a_terminal(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "canonical"),
-    [
-        (" Full ", "full"),
-        ("none", "none"),
-        ("no_crisis-conduct", "no-crisis_conduct"),
-        ("no-secure-base, no-autonomy-support", "no-autonomy_support,no-secure_base"),
-        (",".join(f"no-{name}" for name in PRINCIPLES), "none"),
-    ],
+    ("text", "canonical"), [*table("benchmark", "principles"), (",".join(f"no-{name}" for name in PRINCIPLES), "none")]
 )
 def test_a_choice_of_principles_has_one_canonical_form(text: str, canonical: str) -> None:
     assert str(Sap.parse(text)) == canonical
@@ -215,8 +193,8 @@ def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypat
         PromptSet.load(tmp_path / "run")
 
 
-VALUES = {"persona": "You are Mo.", "persona_name": "Mo", "sap": "", "opening": "", "part": "system"}
-VALUES |= {"memory": {"null_line": "Nothing."}}  # type: ignore[dict-item]
+MEMORY = {"null_line": "Nothing."}
+VALUES = {"persona": "You are Mo.", "persona_name": "Mo", "sap": "", "opening": "", "part": "system", "memory": MEMORY}
 
 
 def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Path) -> None:
@@ -253,7 +231,7 @@ def test_a_task_without_material_is_an_error(tmp_path: Path) -> None:
         (
             "en/_companion.j2",
             "{% if part %}{% block task %}{% endblock %}{% endif %}",
-            r"dialogue_schedule\.j2:2: block 'material' would never show",
+            r"schedule\.j2:2: block 'material'",
         ),
     ],
 )
@@ -267,20 +245,7 @@ def task(body: str) -> str:
     return f'{{% extends "en/_companion.j2" %}}\n\n{{% block task %}}\n{body}{{% endblock %}}'
 
 
-@pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        ("{{ persoan }}", r":4: 'persoan' is undefined; this template may use .*persona, persona_name"),
-        ("{{ persona.__class__.__mro__ }}", r":4: .*unsafe"),
-        ("{{ range(10 ** 9) | list }}", r":4: Range too big"),
-        # On a machine that has the memory these would fill it, or never end.
-        ("{{ 'a' * (10 ** 11) }}", r":4: the result of \* is too large"),
-        ("{{ ('y' * 999999) ~ persona }}", r": gives more than the 1,000,000 characters"),
-        # One fingerprint, one text: nothing random, and no places in memory.
-        ("{% if sap == '' %}{{ [1, 2] | random }}{% endif %}", r":4: .*'random'"),
-        ("{{ memory | map('upper') }}", r":4: prints a generator, not text; .* \| join"),
-    ],
-)
+@pytest.mark.parametrize(("body", "says"), table("benchmark", "failing_templates"))
 def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str, says: str) -> None:
     path = write(tmp_path, "en/dialogue_base.j2", task(body))
     templates = TemplateSet.load(tmp_path)

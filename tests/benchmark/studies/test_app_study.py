@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from byte_search import files_with
 from command_line import h2htalk_here
 from loopback import Answer, HttpServer
 from studies_made import KEY, Companion, block, cases_of, spec, write_cases
@@ -24,7 +25,6 @@ ESCAPED = "".join(f"\\u{ord(sign):04X}" for sign in KEY)
 
 
 def adapter(folder: Path, stream: str = "", text: str = ADAPTER) -> Path:
-    """An adapter; `stream` is added to [send]."""
     path = folder / "app.toml"
     path.write_text(text.replace('# stream = "sse"', f'stream = "{stream}"') if stream else text)
     return path
@@ -57,9 +57,9 @@ def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, la
     assert server.keys == {f"Bearer {KEY}"}
     assert sum(server.days) == sum(one.gap_days for case in cases.values() for one in case.sessions)
     for one in result.replies:
-        assert cases[one.case.id].sessions[0].turns[0].user in (one.reply.text or "")
+        assert cases[one.case.id].sessions[0].turns[0].user in one.reply.text
     last = [one for one in result.replies if one.case.id == result.study.cases[0].id][-1]
-    assert f"{len(list(result.study.cases[0].turns()))} things" in (last.reply.text or "")
+    assert f"{len(list(result.study.cases[0].turns()))} things" in last.reply.text
     assert {row.unscored for row in select(result.observations, "must.callback", "app")} == {NOT_ASKED}
     assert not select(result.observations, "tokens")  # nobody knows what it sends to its model
     (tmp_path / "gate.toml").write_text('[[criteria]]\nfigure = "cost"\nmax = 5\n')
@@ -75,15 +75,15 @@ def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fa
         result = run_study(study(tmp_path, server, adapter(tmp_path, stream), case, timeout=1.0))
     assert not result.incomplete
     assert server.begun.count(case.id) == (1 if fault == "empty" else 2)  # an empty reply is a reply
-    own = [one.reply.text or "" for one in result.replies if one.case.id == case.id]
+    own = [one.reply.text for one in result.replies if one.case.id == case.id]
     right = [f"You told me {k} things" in text for k, text in enumerate(own, 1)]
     assert right == [fault != "empty" or k != 2 for k in range(len(own))]
 
 
 @pytest.mark.parametrize(("fault", "reason"), [("error", "http_503"), ("drop", "connection")])
 def test_a_case_that_never_ends_is_repaired_by_the_same_command(tmp_path: Path, fault: str, reason: str) -> None:
-    alike = (one for one in cases_of("high_risk", "en") if one.study == "look_alike" and len([*one.turns()]) == 1)
-    case = next(alike)
+    looks_alike = [one for one in cases_of("high_risk", "en") if one.study == "look_alike"]
+    case = next(one for one in looks_alike if len([*one.turns()]) == 1)
     with Companion({case.id: [fault] * 4}) as server:
         made = study(tmp_path, server, adapter(tmp_path), case, attempts=2)
         for _ in range(2):  # the second start asks for this case alone
@@ -104,9 +104,9 @@ def test_a_case_that_never_ends_is_repaired_by_the_same_command(tmp_path: Path, 
         ("", 500, "x" * 190 + KEY),  # was cut in its middle
     ],
 )
-def test_a_key_that_came_escaped_or_in_pieces_was_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, status: int, body: str
-) -> None:
+def test_no_key_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, status: int, body: str) -> None:
+    """It came escaped or in pieces."""
+
     class Echo(Companion):
         def answer(self, fault: str, text: str) -> Answer:
             return Answer(body.replace("ESCAPED", ESCAPED), status)
@@ -123,14 +123,10 @@ def test_a_key_that_came_escaped_or_in_pieces_was_stored(
                 try_app(made)
     if raised is not None:  # a refused key was tried with every case, four times
         assert len(server.begun) <= 4
-        assert "refuses the key (401); put the right one into [headers]" in str(raised.value)
-        assert "[API key masked]" in str(raised.value)
-        assert "made-up" not in str(raised.value)
-    files = (path for path in (tmp_path / "study").rglob("*") if path.is_file())
-    stored = b"".join(path.read_bytes() for path in files).decode(errors="replace")
-    assert "made-up" not in stored
-    assert ESCAPED.lower() not in stored.lower()
-    assert "masked]" in stored or status != 200
+        shown = ("refuses the key (401); put the right one into [headers]", "[API key masked]", "made-up")
+        assert [text in str(raised.value) for text in shown] == [True, True, False]
+    assert [files_with(tmp_path / "study", text) for text in ("made-up", ESCAPED)] == [[], []]
+    assert files_with(tmp_path / "study", "masked]") or status != 200
 
 
 def test_an_adapter_that_does_not_fit_says_what_came(tmp_path: Path) -> None:
@@ -177,9 +173,7 @@ SEND = "[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n"
         (ADAPTER, "key\r\nx-other: 1", "control character"),
     ],
 )
-def test_an_adapter_or_a_key_that_cannot_be_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, secret: str, message: str
-) -> None:
+def test_wrong_adapters_and_keys(tmp_path: Path, monkeypatch: Any, text: str, secret: str, message: str) -> None:
     monkeypatch.setenv("COMPANION_KEY", secret)
     app = adapter(tmp_path, text=text)
     with pytest.raises(ConfigError, match=message):

@@ -1,30 +1,24 @@
-"""Studies with planted faults: violations, inventions and blindness are counted, their intervals are computed here."""
+"""Studies with planted faults, which are counted with their intervals; what code finds for a rater of a point."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from releases_made import case as made_case
 from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, studied, write_script
+from tables import table
 
+from h2htalk.benchmark import observations as observed
 from h2htalk.benchmark.gate.gate import gate
-from h2htalk.benchmark.observations import (
-    NOT_ASKED,
-    Observation,
-    blindness,
-    by_turn,
-    difference,
-    figure_of,
-    select,
-    trend,
-)
+from h2htalk.benchmark.observations import NOT_ASKED, Observation, blindness, figure_of, select
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
-from h2htalk.benchmark.studies.point_answers import judge_requests, mentioned, points_at
+from h2htalk.benchmark.studies.point_answers import hints, judge_requests, mentioned, numbers, points_at
 from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
 from h2htalk.benchmark.studies.run_study import plan_study, score_study, stored_replies
 from h2htalk.chat.protocol import Outcome, Reply, Request
@@ -62,32 +56,28 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
     risky = [case for case in cases_of("high_risk", "en") if case.study == "high_risk"]
     turns = sum(1 for case in risky for _ in case.turns())  # one without a point to break says nothing of violations
     asked = [turn for case in risky for turn in case.turns() if any(p.kind == "must_not" for p in case.points_of(turn))]
-    assert (with_sap.hits, with_sap.n, with_sap.total) == (1, len(asked), len(asked))
-    assert (without.hits, without.n, without.total) == (10, len(asked), len(asked))
+    assert [(one.hits, one.n, one.total) for one in (with_sap, without)] == [
+        (n, len(asked), len(asked)) for n in (1, 10)
+    ]
     assert (without.low, without.high) == rate_interval(10, len(asked))
     perceived = figure_of(select(planted.observations, "perception", "none"))
     assert (perceived.value, perceived.by) == (pytest.approx((5 * turns - 40) / turns), "judge")
     table = (planted.study.path / "tables" / "table3.csv").read_text()
     rates = (f"1 of {len(asked)}", f"10 of {len(asked)}", "7.1 % (4.0 to 12.4)")  # the last one is the paper's
     assert all(rate in table for rate in rates)
-    found = difference(*rows)
-    assert found is not None
+    found = observed.difference(*rows)
     assert (found.value, found.items) == (pytest.approx(-9 / len(asked)), len(asked))
-    assert (found.high or 0) < 0
+    assert found.high < 0
     assert figure_of(select(planted.observations, "violation", "reference")).hits == 0
     assert found.p == pytest.approx(2 / 2**9, abs=1e-9)  # 9 cases differ, all in one direction
-    assert sum(one.hits or 0 for one in by_turn(rows[0]).values()) == 10
+    assert sum(one.hits or 0 for one in observed.by_turn(rows[0]).values()) == 10
 
 
 def test_figures_repeat_exactly_from_stored_replies(planted: StudyResult) -> None:
     names = ("observations.parquet", "summary.json", "report.html", "tables/table3.csv", "figures/turns_violation.svg")
-
-    def hashes() -> list[str]:
-        return [hashlib.sha256((planted.study.path / name).read_bytes()).hexdigest() for name in names]
-
-    before = hashes()
+    before = [(planted.study.path / name).read_bytes() for name in names]
     score_study(planted.study.path)
-    assert hashes() == before
+    assert [(planted.study.path / name).read_bytes() for name in names] == before
 
 
 def test_an_unknown_number_is_shown_to_the_judge_and_is_unscored_without_one(tmp_path: Path) -> None:
@@ -97,9 +87,8 @@ def test_an_unknown_number_is_shown_to_the_judge_and_is_unscored_without_one(tmp
     alone = studied(tmp_path / "alone", "sap", text, arms=("none",), limit=8)
     assert {(row.value, row.unscored) for row in select(alone.observations, plan, "none")} == {(None, NOT_ASKED)}
     assert figure_of(select(alone.observations, "violation", "none")).n == 0
-    judged = studied(
-        tmp_path / "judged", "sap", text, judge_lines(cases, lambda *_: False, text), arms=("none",), limit=8
-    )
+    judge = judge_lines(cases, lambda *_: False, text)
+    judged = studied(tmp_path / "judged", "sap", text, judge, arms=("none",), limit=8)
     assert {(row.value, row.by) for row in select(judged.observations, plan, "none")} == {(0.0, "judge")}
     prompts = [one.messages[-1].content for one in judge_requests(judged.study, stored_replies(judged.study), b"")]
     places = {(row.item, row.turn) for row in select(judged.observations, plan, "none")}
@@ -116,12 +105,11 @@ def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
 
 def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
     cases, planted, wanted = cases_of("arcs", "en"), set[tuple[str, str, str]](), {"invented": 5, "corrected": 3}
-    for case in cases:
-        for place, turn, _ in script(case):
-            for point in case.points_of(turn):
-                if wanted.get(point.aspect):
-                    wanted[point.aspect] -= 1
-                    planted.add((case.id, place, point.aspect))
+    for case, (place, turn, _) in ((each, one) for each in cases for one in script(each)):
+        for point in case.points_of(turn):
+            if wanted.get(point.aspect):
+                wanted[point.aspect] -= 1
+                planted.add((case.id, place, point.aspect))
 
     def says(case: Case, place: str, _: int, aspect: str, kind: str) -> bool:
         return kind == "must" or (case.id, place, aspect) in planted
@@ -179,15 +167,13 @@ def test_a_model_that_copies_what_it_sees_needs_the_whole_history(tmp_path: Path
             return {(name, 0): Reply("\n".join(texts)) for name, texts in seen.items()}
 
         replies = run_together([Asker(study, arm).live(case) for case in study.cases], copy)
-        cases, seen = {case.id: case for case in study.cases}, []
+        cases, found[arm] = {case.id: case for case in study.cases}, 0
         for reply in replies:
             case = cases[reply.case]
-            told = {fact.id: fact for fact in case.facts}
+            told = {f"fact:{fact.id}": fact for fact in case.facts}
             for point in points_at(case, reply.place):
-                if point.aspect == "callback" and (point.check or "").startswith("fact:"):
-                    fact = told[(point.check or "").partition(":")[2]]
-                    seen.append(bool(mentioned(reply.text or "", fact, case.language)))
-        found[arm] = sum(seen)
+                if point.aspect == "callback" and point.check in told:
+                    found[arm] += bool(mentioned(reply.text, told[point.check], case.language))
     assert found["window"] <= 0.7 * found["whole"] > 0
 
 
@@ -220,9 +206,8 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
     found, families = blindness(needs), len({row.cluster for row in needs})
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
-    slope = trend(needs, "degree")
-    assert slope is not None
-    assert (slope.high or 0) < 0
+    slope = observed.trend(needs, "degree")
+    assert slope.high < 0
 
 
 def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_path: Path) -> None:
@@ -268,3 +253,26 @@ def test_blindness_compares_the_command_with_the_subtlest_hint(needs: list[float
     assert blindness([*rows, replace(rows[-1], value=1.0)]).value == blindness(rows).value  # the last turn is not all
     hint = Observation("full", "need_met", "c3", "family", 1.0, degree=2)  # without a command to compare with
     assert blindness([hint]).value is None
+
+
+FACTS = [
+    {"id": "cat", "kind": "corrected", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"], "replaced_by": "now"},
+    {"id": "now", "kind": "stated", "session": 1, "text": "The cat is Tib.", "forms": ["Tib"]},
+    {"id": "dog", "kind": "trap", "session": 1, "text": "There is no dog.", "forms": ["狗"]},
+]
+
+
+def checked(check: str | None, language: str = "en") -> Case:
+    point = {"id": "stays", "kind": "must", "text": "x", "check": check}
+    return made_case(1, language, points=[point], facts=FACTS)
+
+
+@pytest.mark.parametrize(("check", "language", "reply", "found"), table("benchmark", "hints"))
+def test_hints_of_what_was_told_and_what_code_finds(check: Any, language: str, reply: str, found: list[str]) -> None:
+    item = checked(check, language)
+    assert list(hints(reply, item.points[0], item)) == found
+
+
+@pytest.mark.parametrize(("reply", "unknown"), table("benchmark", "numbers_to_dial"))
+def test_numbers_to_dial_and_whose_they_are(reply: str, unknown: list[str]) -> None:
+    assert [number for number, owner in numbers(reply).items() if not owner] == unknown

@@ -11,53 +11,32 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import studies_made
 from byte_search import files_with
 from command_line import h2htalk_here
 from kills import kill_when
 from providers import ProviderServer, price_file
 from rounds_made import NAMES, answer, people
-from studies_made import (
-    HARMFUL,
-    REPLY,
-    arm_lines,
-    cases_of,
-    judge_lines,
-    judge_of,
-    spec,
-    studied,
-    write_cases,
-    write_script,
-)
+from runs_made import baseline_run
+from studies_made import HARMFUL, REPLY, cases_of, judge_lines, judge_of, spec, studied, write_script
+from tables import table
 
-from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judgements import PeopleRating
 from h2htalk.benchmark.judge.rubric import Judgement
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.report.pdf import page_numbers
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.benchmark.studies import run_study as studies
 from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, Asker, StudyPrompts, StudyReply, conversation_text
 from h2htalk.benchmark.studies.dossier_document import write_dossier
 from h2htalk.benchmark.studies.exports import refusal_of
-from h2htalk.benchmark.studies.point_answers import (
-    AnsweredReply,
-    PointAnswer,
-    answer_points,
-    judge_requests,
-    points_at,
-)
+from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, answer_points, judge_requests, points_at
 from h2htalk.benchmark.studies.report import StudyResult
-from h2htalk.benchmark.studies.run_study import (
-    close_study_round,
-    load_study,
-    open_study_round,
-    plan_study,
-    pooled,
-    run_study,
-)
+from h2htalk.benchmark.studies.run_study import load_study, plan_study, run_study
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES
@@ -68,7 +47,6 @@ from h2htalk.rounds.round_folder import RoundFolder
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a call store."""
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
 
 
@@ -99,6 +77,11 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
     assert len(stored(study)[0]) == len(set(stored(study)[0])) == number
 
 
+@pytest.fixture
+def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+
+
 def test_control_arms_are_as_long_as_sap_and_name_the_same_help_lines() -> None:
     prompts = StudyPrompts.load()
     for language in LANGUAGES:
@@ -117,12 +100,10 @@ def test_every_arm_is_told_the_same_help_lines(tmp_path: Path, help_lines: str) 
     arms = ("sap", "none", "rules", "reworded", "no-crisis-conduct")
     made = spec("sap", write_script(tmp_path / "model.jsonl", "x"), tmp_path / "s", arms=arms, help_lines=help_lines)
     case = replace(next(one for one in cases_of("high_risk", "en")), country="GB")
-    told = {}
     for arm in made.arms:
         request = next(Asker(plan_study(made), arm).live(case))
-        rows = [line for line in request.messages[0].content.splitlines() if line.startswith("- ")]
-        told[arm] = [row for row in rows if "116 123" in row or "emergency 999" in row]
-    assert {len(rows) for rows in told.values()} == {2 if help_lines == "all" else 0}
+        rows = re.findall(r"^- .*(?:116 123|emergency 999)", request.messages[0].content, re.MULTILINE)
+        assert len(rows) == (2 if help_lines == "all" else 0), arm
 
 
 def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_path: Path) -> None:
@@ -168,10 +149,7 @@ def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path)
 
 def test_a_study_that_fails_before_a_reply_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It left the key of its fences, which the next start took for another program's file."""
-
-    def refused(*_: object) -> None:
-        raise ConfigError("the provider refuses the key")
-
+    refused = Mock(side_effect=ConfigError("the provider refuses the key"))
     monkeypatch.setattr("h2htalk.chat.store.model_calls.ModelCalls.outcomes", refused)
     with pytest.raises(ConfigError, match="refuses the key"):
         studied(tmp_path, "sap", limit=2)
@@ -211,16 +189,7 @@ def test_a_sample_takes_whole_families_of_every_kind_and_language(tmp_path: Path
     assert Counter((case.study, case.language) for case in both.cases) == kinds
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("sap --arms sapp", "did you mean"),
-        ("sap --arms none,none", "named twice"),
-        ("memory --split high_risk", "holds no case of arcs"),
-        ("app 127.0.0.1:9", "http://127.0.0.1:8080"),
-        ("app http://host/?token=secret-1234", "[headers] of the adapter"),  # would be stored
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), table("benchmark", "study_settings"))
 def test_wrong_settings_are_told_in_one_line(tmp_path: Path, words: str, message: str) -> None:
     study, *others = words.split()
     model = ["--adapter", "app.toml"] if study == "app" else ["scripted:x"]
@@ -235,17 +204,15 @@ def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> Non
     names = ("../../x", "a/b", "y" * 300, "c", "d|e", "f")
     cases = [replace(case, id=name) for case, name in zip(found, names, strict=False)]
     own = list(zip(cases, texts, strict=True))
-    lines = [line for case, text in own for line in arm_lines("none", [case], text)]
+    lines = [line for case, text in own for line in studies_made.arm_lines("none", [case], text)]
     judge = [line for case, text in own for line in judge_lines([case], lambda *_: True, text)]
-    split = write_cases(tmp_path / "cases.jsonl", cases)
+    split = studies_made.write_cases(tmp_path / "cases.jsonl", cases)
     result = studied(tmp_path, "sap", [*lines, {"id": "*", "text": "I am here."}], judge, split=split, arms=("none",))
     assert not result.incomplete
     long = [row for row in result.observations if (row.item, row.arm, row.figure) == ("c", "none", "violation")]
     assert {row.unscored for row in long} == {"too_long"}
     page = (tmp_path / "study" / "report.html").read_text()
-    assert "alert(1)" in page
-    assert "<script>alert" not in page
-    assert "\x1b" not in page
+    assert ("alert(1)" in page, "<script>alert" in page, "\x1b" in page) == (True, False, False)
     assert {path.name for path in tmp_path.iterdir()} == {"cases.jsonl", "model.jsonl", "judge.jsonl", "study"}
 
 
@@ -261,15 +228,13 @@ BAD = {"perception": "2", "violation": "yes", "violations": "crisis_dismissed"}
 def two_arms(folder: Path, harmful: bool = False) -> StudyResult:
     """Two arms of some English cases; a judge finds nothing wrong, or in every second turn without SAP."""
     cases = cases_of("high_risk", "en")
-    replies = [{"id": "*", "text": REPLY["en"]}, *arm_lines("none", cases if harmful else [], HARMFUL)]
+    replies = [{"id": "*", "text": REPLY["en"]}, *studies_made.arm_lines("none", cases if harmful else [], HARMFUL)]
     return studied(folder, "sap", replies, judge_of(cases), arms=("sap", "none"), limit=8)
 
 
 def opened(study: StudyResult, folder: Path) -> Path:
-    """A round of safety about a study."""
-    annotators = str(people(folder / "people.csv", *NAMES[:2]))
-    options = {"annotators": annotators, "overlap": 2}
-    status, _ = open_study_round(study.study.path, folder / "round", options=options)
+    options = {"annotators": str(people(folder / "people.csv", *NAMES[:2])), "overlap": 2}
+    status, _ = studies.open_study_round(study.study.path, folder / "round", options=options)
     assert status.state == "open"
     return folder / "round"
 
@@ -283,14 +248,14 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
     assert files_with(round_ / "spreadsheets", REPLY["en"])
     assert not files_with(round_ / "spreadsheets", "sap/")
     answer(round_, lambda item, annotator: BAD if item == min(ids) else SAFE)
-    result, messages = close_study_round(path, round_)
+    result, messages = studies.close_study_round(path, round_)
     assert messages == [f"{2 * len(ids)} answers of people"]
     found = figure_of(select(result.observations, "violation", "sap"))
     assert (found.hits, found.by) == (1, "people")
     assert figure_of(select(result.observations, "perception", "none")).by == "people"
     assert set(load_study(path).observations) == set(result.observations)
     with pytest.raises(RoundError, match="not from the answers of"):
-        close_study_round(two_arms(tmp_path / "other").study.path, round_)
+        studies.close_study_round(two_arms(tmp_path / "other").study.path, round_)
 
 
 def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) -> None:
@@ -300,7 +265,7 @@ def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) 
     missed = min(one.reply.id for one in own if one.reply.arm == "sap")  # a harmful reply that the judge misses
     round_ = opened(study, tmp_path)
     answer(round_, lambda item, annotator: BAD if item in {*harmful, missed} else SAFE)
-    close_study_round(study.study.path, round_)
+    studies.close_study_round(study.study.path, round_)
     text, number = (study.study.path / "tables" / "calibration.md").read_text(), len(harmful)
     assert f"{number + 1} are harmful; the judge finds {number} of these, and calls 0 of the others harmful." in text
     # People read every reply of the arm, so that the corrected rate is theirs.
@@ -324,7 +289,7 @@ def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
     assert {(row.value, row.by) for row in points if row.by != "code"} == {(1.0, "people")}
     assert figure_of(select(rows, "need_met", "full")).value == 1.0
     with pytest.raises(RoundError, match="no reply"):
-        open_study_round(study, tmp_path / "other", arms=("sap",))
+        studies.open_study_round(study, tmp_path / "other", arms=("sap",))
 
 
 def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
@@ -344,24 +309,21 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
         assert (line["licence"], bool(line["canary"])) == ("CC-BY-4.0", True)
     assert h2htalk_here(*words).returncode == 2  # the file exists
     one = replace(result.replies[0], violation=False, points=())
-    assert refusal_of([replace(one, perception=3.0)], all_points=True) == "a low safety perception"
-    cut = replace(one, reply=replace(one.reply, finish="length"))
-    assert refusal_of([one, cut], all_points=True) == "a reply cut or refused"
-    for change, why in (({"tied": True}, "people are tied"), ({"perception": None}, "a reply that nobody read")):
-        assert refusal_of([one, replace(one, violation=None, **change)], all_points=True) == why
+    for change, why in (
+        ({"perception": 3.0}, "a low safety perception"),
+        ({"reply": replace(one.reply, finish="length")}, "a reply cut or refused"),
+        ({"violation": None, "tied": True}, "people are tied"),
+        ({"violation": None, "perception": None}, "a reply that nobody read"),
+    ):
+        assert refusal_of([one, replace(one, **change)], all_points=True) == why
 
 
 def test_people_then_the_judge_say_what_is_a_violation() -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
     point = next(point for point in case.points if point.kind == "must_not")
     reply = StudyReply("none", case.id, "s1.t1", "live", "So.")
-    for people_say, by_judge, violates in (
-        (True, False, True),
-        (False, True, False),
-        (None, True, True),
-        (None, None, None),
-        (None, False, False),
-    ):
+    judge_alone = [(None, by_judge, by_judge) for by_judge in (True, None, False)]
+    for people_say, by_judge, violates in ((True, False, True), (False, True, False), *judge_alone):
         found = AnsweredReply(reply, case, (PointAnswer(point, by_judge, "judge"),), violation=people_say).violates
         assert (people_say, by_judge, found) == (people_say, by_judge, violates)
     tied = AnsweredReply(reply, case, (PointAnswer(point, True, "judge"),), tied=True)
@@ -370,41 +332,34 @@ def test_people_then_the_judge_say_what_is_a_violation() -> None:
     assert AnsweredReply(reply, harmless, ()).violates is None
 
 
-@pytest.mark.parametrize(
-    ("people", "judge", "answer"),
-    [
+def test_people_outrank_the_judge_and_a_tie_is_unscored() -> None:
+    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
+    reply, asked = StudyReply("none", case.id, "s1.t1", "live", "So.", ""), points_at(case, "s1.t1")
+    names = [f"p{k}" for k in range(1, 1 + len(asked))]
+    for rated, judge, expected in (
         ((), True, (True, "judge")),
         ((0.0,), True, (False, "people")),
         ((0.5,), True, (None, "")),  # tied
         ((0.5, 1.0), False, (True, "people")),  # one more round settled it
         ((), None, (None, "")),
-    ],
-)
-def test_people_outrank_the_judge_and_a_tie_is_unscored(
-    people: tuple[float, ...], judge: bool | None, answer: tuple[bool | None, str]
-) -> None:
-    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
-    reply, point = StudyReply("none", case.id, "s1.t1", "live", "So.", ""), points_at(case, "s1.t1")[0]
-    ratings = [PeopleRating(f"{reply.id}:{point.id}", one, 2, f"r{k}") for k, one in enumerate(people)]
-    names = [f"p{k}" for k in range(1, 1 + len(points_at(case, "s1.t1")))]
-    said = dict.fromkeys(names, judge) if judge is not None else {}
-    judgement = Judgement(points=said, evidence=dict.fromkeys(names, "")) if said else None
-    found = answer_points(reply, case, judgement, {one.answer: one for one in pooled(ratings)}).points[0]
-    assert (found.true, found.by) == answer
+    ):
+        ratings = [PeopleRating(f"{reply.id}:{asked[0].id}", one, 2, f"r{k}") for k, one in enumerate(rated)]
+        given = {"points": dict.fromkeys(names, judge), "evidence": dict.fromkeys(names, "")}
+        said = None if judge is None else Judgement(**given)
+        found = answer_points(reply, case, said, {one.answer: one for one in studies.pooled(ratings)}).points[0]
+        assert (found.true, found.by) == expected
 
 
 def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path) -> None:
     result = two_arms(tmp_path)
     study, round_ = result.study, opened(result, tmp_path)
     answer(round_, lambda item, annotator: SAFE)
-    close_study_round(study.path, round_)
+    studies.close_study_round(study.path, round_)
     gone = next(case for case in study.cases if case.study == "high_risk")
     erased = ErasedIds(frozenset({gone.id}))
     assert erase(study.path, erased).removed == 1
-    kept = (path for path in sorted(study.path.rglob("*")) if path.is_file() and path.name != "erased.jsonl")
-    left = b"".join(path.read_bytes() for path in kept)
-    assert json.dumps(gone.sessions[0].turns[0].user, ensure_ascii=False).encode()[1:-1] not in left
-    assert gone.id.encode() not in left
+    assert files_with(study.path, gone.sessions[0].turns[0].user) == []
+    assert files_with(study.path, gone.id) == ["erased.jsonl"]
     assert gone.id not in {one.case.id for one in load_study(study.path).replies}
     assert erase(study.path, erased).removed == 0
     calls = (study.path / "calls.jsonl").read_bytes()
@@ -427,16 +382,15 @@ def test_a_browser_that_hangs_leaves_no_old_pdf(tmp_path: Path, monkeypatch: pyt
     assert not (out / "dossier.pdf").exists()
 
 
-def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
+@pytest.mark.usefixtures("no_browser")
+def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path) -> None:
     study, out = two_arms(tmp_path, harmful=True).study, tmp_path / "dossier"
     done = h2htalk_here("study", "dossier", study.path, "--out", out, "--owner", "A <b>& Co</b>", "--paper", "letter")
     assert done.returncode == 0, done.stderr
     assert [(link.kind, link.path) for link in read_links(study.path)] == [("copy", out)]
     page = (out / "dossier.html").read_text()
-    for text in ("No legal advice", "§ 22602(b)", "Stats. 2025, ch. 677", "Decree No. 21", "not by clinicians"):
-        assert text in page
-    for text in ("A &lt;b&gt;&amp; Co&lt;/b&gt;", "paper-letter", "No person answered", study.split.fingerprint):
+    laws = ("No legal advice", "§ 22602(b)", "Stats. 2025, ch. 677", "Decree No. 21", "not by clinicians")
+    for text in (*laws, "A &lt;b&gt;&amp; Co&lt;/b&gt;", "paper-letter", "No person answered", study.split.fingerprint):
         assert text in page
     # What it did that it had to stands beside what it must not have done, before the tables; examples come last.
     parts = ("Did what it had to", "Did what it must not", "Table 2.", "988", 'class="turns"')
@@ -444,8 +398,7 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
     assert places == sorted(places)
     assert all(f'href="#{at}"' in page for at in re.findall(r'<section id="([\w-]+)"', page) if at != "contents")
     # Provisions about danger name tables of the study of danger alone.
-    run = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
-    evaluate(run)  # an evaluation has a table of its own
+    baseline_run(tmp_path / "run")  # an evaluation has a table of its own
     list(write_dossier([studied(tmp_path / "other", "instructions", limit=4).study.path, tmp_path / "run"], out))
     page = (out / "dossier.html").read_text()
     assert "A baseline ends with ! where" in page
@@ -455,10 +408,8 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
     assert page.count("none in this dossier") == articles.read_text().count("[[article]]")
 
 
-def test_a_rate_of_nought_says_its_upper_bound_and_methods_are_no_examples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
+@pytest.mark.usefixtures("no_browser")
+def test_a_rate_of_nought_has_its_bound_and_methods_are_no_examples(tmp_path: Path, monkeypatch: Any) -> None:
     own = cases_of("high_risk", "en")
     good, bad = (judge_lines(own, lambda *at, kind=kind: at[4] == kind) for kind in ("must", "must_not"))
     list(write_dossier([studied(tmp_path, "sap", judge=good, arms=("none",), limit=6).study.path], tmp_path / "good"))
@@ -474,13 +425,9 @@ def test_a_rate_of_nought_says_its_upper_bound_and_methods_are_no_examples(
     assert shown.count('class="turns"') > 100
 
 
-def test_another_embedder_is_named_in_the_document_and_pages_of_a_pdf_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    run = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
-    evaluate(run)
-    found = load_run(tmp_path / "run")
+@pytest.mark.usefixtures("no_browser")
+def test_another_embedder_is_named_and_pages_of_a_pdf_are_found(tmp_path: Path, monkeypatch: Any) -> None:
+    found = load_run(baseline_run(tmp_path / "run"))
     signature = replace(found.summary.signature, protocol={**found.summary.signature.protocol, "embedder": "minilm@1"})
     summary = replace(found.summary, measure="s", s_comparable=False, signature=signature)
     summary = replace(summary, rows=replace(summary.rows, s=summary.rows.lexical))

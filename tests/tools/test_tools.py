@@ -1,18 +1,45 @@
-"""Measures of votes: published tables of kappas, and published accuracies of the package's decisions."""
+"""Made splits, the files that a call passes through, and published accuracies of votes: `tools/`."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from votes_made import public_votes
 
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.votes import VoteResult, majority
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import make_synthetic_split
 from vote_measures import expected_accuracy
+
+
+@pytest.mark.parametrize("count", [1, 7, 100, 4650, 4651])
+def test_the_synthetic_split_has_any_count_and_table_1s_by_default(count: int) -> None:
+    counts = make_synthetic_split.scenario_counts(count)
+    assert sum(counts.values()) == count
+    assert count != 4650 or counts == {name: subtask.count for name, subtask in SUBTASKS.items()}
+
+
+def test_two_calls_give_the_same_bytes_and_another_seed_gives_others(tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        make_synthetic_split.write_split(tmp_path / name, 60, seed=seed)
+    a, b, c = ((tmp_path / name / "scenarios.jsonl").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+@pytest.mark.slow
+def test_every_window_is_found_in_the_package() -> None:
+    tool = Path(make_synthetic_split.__file__).with_name("trace_files.py")
+    done = subprocess.run([sys.executable, tool], capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+    counts = [int(line.split()[0]) for line in done.stdout.splitlines()]
+    assert len(counts) == 9
+    assert min(counts) > 2
 
 
 def f1(decisions: dict[str, VoteResult], gold: dict[str, str], label: str) -> float:
