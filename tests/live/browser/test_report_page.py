@@ -68,6 +68,8 @@ def test_hostile_texts_are_shown_and_do_nothing(watched: Callable[..., Any], tmp
     page = shown(watched, tmp_path, items, model="".join(HOSTILE), **summary)
     for number in range(len(items)):
         page.locator("#item-table .open").nth(number).click()
+    expect(page.locator(".detail .crisis")).to_contain_text("988")  # the sixth is about a crisis
+    page.get_by_role("button", name="Show the text").click()
     for folded in page.locator("details > summary").all():
         folded.click()
     page.fill("#filter-text", HOSTILE[0])
