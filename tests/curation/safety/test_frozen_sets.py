@@ -3,73 +3,14 @@
 from __future__ import annotations
 
 import json
-from functools import cache
-from typing import Any
 
 import pytest
 from safety_made import GOLDEN, dialogues, rows, talk
 
-from h2htalk.curation.anonymize.engine.analyzer import find_spans
-from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.safety.companion import REVIEW, find_companion
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Turn
-
-STRUCTURED = {  # a web address without an account, which these sets label, stays
-    *("EMAIL_ADDRESS", "PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER"),
-    *("QQ", "WECHAT", "LICENSE_PLATE", "IP_ADDRESS"),
-}
-
-
-@cache
-def found(language: Language) -> tuple[tuple[dict[str, Any], list[Span]], ...]:
-    gold = rows(GOLDEN / f"pii_{language}.jsonl")
-    return tuple(zip(gold, [find_spans(row["text"], language) for row in gold], strict=True))
-
-
-@pytest.mark.parametrize(
-    ("language", "types", "form", "recall", "precision"),
-    [
-        ("en", STRUCTURED, "plain", 0.985, 0.98),  # English customer numbers, .3 %, are not looked for
-        ("zh", STRUCTURED, "plain", 0.99, 0.98),
-        *((language, STRUCTURED, "hostile", 0.90, 0.95) for language in LANGUAGES),
-        ("en", {"PERSON"}, None, 0.82, 0.60),
-        ("zh", {"PERSON"}, None, 0.80, 0.80),
-        ("zh", {"ADDRESS"}, None, 0.85, 0.80),
-        ("en", {"ADDRESS"}, None, 0.80, 0.80),
-        ("en", {"ORGANIZATION"}, None, 0.72, 0.75),
-    ],
-)
-def test_personal_data(language: Language, types: set[str], form: str | None, recall: float, precision: float) -> None:
-    chosen = [(row["spans"], spans) for row, spans in found(language) if form in (None, row["form"])]
-    alike = [(g, s) for gold, spans in chosen for g in gold for s in spans if s.type == g["type"] in types]
-    pairs = [(g, s) for g, s in alike if s.start < g["end"] and g["start"] < s.end]
-    gold = sum(one["type"] in types for own, _ in chosen for one in own)
-    claimed = sum(one.type in types for _, own in chosen for one in own)
-    assert gold >= 100
-    assert len({id(one) for one, _ in pairs}) / gold >= recall
-    assert len({id(one) for _, one in pairs}) / claimed >= precision
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_sentences_without_a_leaked_character(language: Language) -> None:
-    """Those whose only leak is an organisation are apart: one without strong evidence stays on purpose."""
-    leaking = organizations = 0
-    for row, spans in found(language):
-        covered = {at for span in spans for at in range(span.start, span.end)}
-        leaks = {
-            gold["type"]
-            for gold in row["spans"]
-            for at in range(gold["start"], gold["end"])
-            if at not in covered and not row["text"][at].isspace()
-        }
-        leaking += bool(leaks - {"ORGANIZATION"})
-        organizations += leaks == {"ORGANIZATION"}
-    assert leaking / len(found(language)) <= 0.10
-    assert organizations / len(found(language)) <= (0.08 if language == "zh" else 0.06)  # zh: not looked for
-    harmless = [bool(find_spans(row["text"], language)) for row in rows(GOLDEN / f"negatives_{language}.jsonl")]
-    assert sum(harmless) / len(harmless) <= 0.08
 
 
 def crisis_shares(language: Language, name: str) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The safety stage: kept, tagged, doubtful and removed dialogues, and what a rejected record holds."""
+"""The safety stage: kept, tagged, doubtful and removed dialogues; crises, leaked prompts, noise, other languages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import time
 from pathlib import Path
 
 import pytest
-from safety_made import ordinary_lines, talk
+from hypothesis import given
+from hypothesis import strategies as st
+from safety_made import HERE, dialogues, ordinary_lines, talk
+from safety_made import rows as read_rows
 from tables import table
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.chat.store.model_calls import CallSettings
+from h2htalk.curation.safety import crisis
 from h2htalk.curation.safety.companion import HARM, LAYER
+from h2htalk.curation.safety.content_rules import find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.lexicons import find_contempt
 from h2htalk.curation.safety.policy import Safety, Verdict, apply_verdict
@@ -21,8 +26,8 @@ from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome
 from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.languages import Language
-from h2htalk.data.scenario import Dialogue
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError
 
 INSULTS: dict[Language, tuple[str, ...]] = {
@@ -160,3 +165,128 @@ def test_a_guard_decides_and_its_replies_are_stored(tmp_path: Path, monkeypatch:
     kept = decided(talk("I want to die and nobody would care", "It is raining again today."), "Suicide & Self-Harm")
     assert isinstance(kept, Kept)
     assert kept.record["metadata"]["safety"]["action"] == "review"
+
+
+TAGS = ("crisis.", "minor", "grooming", "threat_to_others")
+
+
+def codes(text: str, language: Language) -> set[str]:
+    """The tags of a message alone."""
+    found = crisis.find_crisis([Turn("user", text)], language)
+    return {one.category for one in found if one.layer == "crisis"}
+
+
+@pytest.mark.parametrize(("text", "language", "category"), table("curation", "crisis_in_plain_words"))
+def test_plain_words_in_any_spelling_and_figures_of_speech(text: str, language: Language, category: str | None) -> None:
+    found = codes(text, language)
+    assert category in found if category else not found
+
+
+@given(text=st.text(max_size=200), language=st.sampled_from(LANGUAGES))
+def test_any_text_is_read_and_spans_are_inside_it(text: str, language: Language) -> None:
+    for found in crisis.find_crisis([Turn("user", text)], language):
+        assert 0 <= found.start <= found.end <= len(text)
+        assert 0 <= found.score <= 1
+
+
+def tags(dialogue: Dialogue) -> set[str]:
+    return {reason for reason in assess(dialogue).reasons if reason.startswith(TAGS)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_kind_is_tagged_in_a_dialogue_and_look_alikes_are_not(language: Language) -> None:
+    """Two development sets: thresholds were set with the look-alikes of the second in view."""
+    rows = dialogues(HERE / f"sets/dev_crisis_dialogues_{language}.jsonl", language)
+    rows += dialogues(HERE / f"sets/dev_kinds_{language}.jsonl", language)
+    names = {"means": "crisis.means", "threat": "threat_to_others"}
+    kinds = [(kind, dialogue) for kind, dialogue in rows if kind != "look_alike"]
+    assert len(kinds) == 120
+    assert sum(names.get(kind, kind) in tags(dialogue) for kind, dialogue in kinds) / len(kinds) >= 0.75
+    near = [dialogue for kind, dialogue in rows if kind == "look_alike"]
+    assert sum(bool(tags(dialogue)) for dialogue in near) / len(near) <= 0.085
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_plain_threats_of_another_author_are_tagged_and_mentions_of_death_are_not(language: Language) -> None:
+    """Single messages of a set that nothing was learned from; what is missed is at least no look-alike."""
+    found: dict[bool, list[bool]] = {True: [], False: []}
+    for row in read_rows(HERE / f"sets/plain_threats_{language}.jsonl"):
+        marks = ",".join(row["marks"].values())
+        if "threat" in marks or not ({"wish", "minor"} & {*marks.split(",")}):
+            text = ("" if language == "zh" else " ").join(row["sentences"])
+            found["threat" in marks].append("threat_to_others" in codes(text, language))
+    threats, others = (sum(found[kind]) / len(found[kind]) for kind in (True, False))
+    assert threats >= {"en": 0.5, "zh": 0.65}[language]
+    assert others <= 0.04
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_message_that_is_tagged_alone_is_tagged_in_a_dialogue(language: Language) -> None:
+    bland = {"en": ("The bus was late again.", "Oh no, did you wait long?"), "zh": ("今天公交又晚点了", "等了很久吗？")}
+    small = [Turn("user", bland[language][0]), Turn("companion", bland[language][1])] * 6
+    for row in read_rows(HERE / f"dev_crisis_{language}.jsonl"):
+        within = Dialogue("d", language, (*small, Turn("user", row["text"]), small[1]))
+        assert codes(row["text"], language) <= tags(within)
+
+
+@pytest.mark.parametrize(("text", "language", "wanted"), table("curation", "two_crisis_tags"))
+def test_one_tag_does_not_replace_another(text: str, language: Language, wanted: str) -> None:
+    both = Dialogue(
+        "d", language, (Turn("user", text), Turn("user", {"en": "I want to die", "zh": "我想自杀"}[language]))
+    )
+    assert {wanted, "crisis.ideation"} <= tags(both)
+
+
+def test_a_child_in_a_sexual_scene_is_for_a_person_to_decide() -> None:
+    scene = (Turn("user", "im 14 lol. we were sexting all night."), Turn("companion", "Please stop."))
+    assert assess(Dialogue("d", "en", scene)).action in {"review", "remove"}
+
+
+KIND = "It was a long day at work, but my sister called and we laughed a lot about the old times."
+
+
+def unusable(user: str, companion: str = KIND, language: Language = "en", system: str = "") -> set[str]:
+    turns = (Turn("user", user), Turn("companion", companion))
+    return {one.category for one in find_unusable_content(Dialogue("d", language, turns, metadata={"system": system}))}
+
+
+@pytest.mark.parametrize(("user", "companion", "leak"), table("curation", "leaked_prompts"))
+def test_leaked_prompts_and_instructions(user: str, companion: str, leak: str | None) -> None:
+    assert unusable(user, companion) == ({f"prompt_leak.{leak}"} if leak else set())
+
+
+def test_form_repeated_prompts_and_encouragement() -> None:
+    assert unusable("...") == {"too_short"}
+    assert "wrong_language" in unusable(
+        "我今天很难过，因为和妈妈吵架了，不知道该怎么办，你能陪我聊聊吗，我真的很想有人听"
+    )
+    assert "wrong_language" in unusable(KIND, KIND, language="zh")
+    assert "irrelevant.repeated" in unusable("buy now " * 200)
+    repeated = Dialogue("d", "en", tuple(Turn(r, "same words here") for r in ("user", "companion") * 4))
+    assert "irrelevant.repeated" in {one.category for one in find_unusable_content(repeated)}
+    assert "irrelevant.noise" in unusable("ab " + "#$%^&*" * 12)
+    assert not unusable("I can't, I can't, I can't. I just can't.")
+    # The system prompt repeated by the companion.
+    system = "You are Nora, a warm listener who never gives medical advice and always asks one question at the end."
+    reply = "Sure: you are Nora, a warm listener who never gives medical advice and always asks one question."
+    assert "prompt_leak.system" in unusable("Who are you?", reply, system=system)
+    assert not unusable("Who are you?", "I'm Nora, and I like to listen.", system=system)
+    # Encouragement by the companion.
+    assert "crisis.encouragement" in unusable("I want to die", "Then go kill yourself")
+    assert not unusable("They told me to go kill yourself", "Nobody should ever hear that. I'm with you.")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "Hoy me siento muy solo y no sé con quién hablar, mi jefe me gritó otra vez.", {"wrong_language"}),
+        ("en", "asdkjh qwoeiu zxmcnb lkjsdf poiqwe mnbzxc fjdksl fjdksla ghghgh tyuier", {"irrelevant.noise"}),
+        ("en", '<div class="post"><p>I slept badly.</p><br/><a href="/x">more</a></div>', {"irrelevant.noise"}),
+        ("en", "ngl ive been cryin all nite lmao, she said she dont love me no more n idk wat 2 do", set()),
+        ("en", "i love u <3 but 2 < 3 and that's <b>it</b>, I told him so yesterday evening", set()),
+        ("zh", "老闆當著大家的面罵我，我躲到廁所哭了，點解佢都唔覆我，我好唔開心", set()),
+    ],
+)
+def test_the_language_is_identified(language: Language, text: str, expected: set[str]) -> None:
+    reply = {"en": KIND, "zh": "听起来真的很不容易，愿意多说说吗？我会一直在这里陪着你，慢慢来就好。"}[language]
+    assert unusable(text, reply, language) == expected
