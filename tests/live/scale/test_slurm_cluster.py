@@ -21,8 +21,7 @@ import pytest
 from hosted_runs import item_of
 from kills import stored_replies, wait_until
 from loopback import LoopbackServer
-from provider_model import Asked, Model
-from providers import ProviderServer, price_file
+from providers import Asked, Model, ProviderServer, price_file
 from shards_made import same_bytes
 from slurm_cluster import NODES, PROGRAMS, SlurmCluster
 from splits_made import write_split

@@ -1,23 +1,92 @@
-"""Rounds on a small server: what is published and collected, changes of a published round, refused conflicts."""
+"""Rounds on a small server: its address and key, what is published and collected, changes, refused conflicts."""
 
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_double import DATASET, SAYS, ArgillaDouble, add_second_set, change, discarded_for, named, opened, spec_in
+from argilla_double import (
+    DATASET,
+    OWNER_KEY,
+    SAYS,
+    ArgillaDouble,
+    add_second_set,
+    change,
+    discarded_for,
+    named,
+    opened,
+    spec_in,
+)
 from byte_search import files_with
+from tables import table
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla import client
+from h2htalk.rounds.argilla.client import connect, hub_headers, require_search_engine
 from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
 from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder, read_state
 from h2htalk.rounds.settings import ArgillaSettings
+
+
+def refused() -> str:
+    with pytest.raises(RoundError) as error:
+        require_search_engine(connect(0.0))
+    assert OWNER_KEY not in str(error.value)
+    return str(error.value)
+
+
+def test_connect_to_any_patch_version(server: ArgillaDouble) -> None:
+    for version in (server.version, "2.8.3"):
+        server.version = version
+        client = connect(0.0)
+        assert (client.role, client.url) == ("owner", server.url)
+
+
+@pytest.mark.parametrize(("facts", "message"), table("rounds", "unusable_servers"))
+def test_unusable_servers(server: ArgillaDouble, facts: dict[str, Any], message: str) -> None:
+    for name, value in facts.items():
+        setattr(server, name, value)
+    assert message in refused()
+
+
+@pytest.mark.parametrize(("key", "message"), table("rounds", "invalid_keys"))
+def test_invalid_keys(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, message: str) -> None:
+    monkeypatch.delenv("ARGILLA_API_KEY") if key is None else monkeypatch.setenv("ARGILLA_API_KEY", key)
+    text = refused()
+    assert message in text
+    assert key is None or key not in text
+
+
+def test_no_server_or_another_program(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", f"{server.url}/elsewhere")
+    assert "does not run Argilla" in refused()
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("ARGILLA_API_URL", f"http://who:secret@127.0.0.1:{closed.getsockname()[1]}")
+        message = refused()
+    assert "does not answer (ConnectError)" in message
+    assert "secret" not in message
+
+
+@pytest.mark.parametrize(("address", "message"), table("rounds", "server_addresses"))
+def test_invalid_addresses(monkeypatch: pytest.MonkeyPatch, address: str, message: str) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", address)
+    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+    assert message in refused()
+
+
+@pytest.mark.parametrize(("address", "sent"), table("rounds", "addresses_of_spaces"))
+def test_the_hub_s_token_is_sent_to_its_spaces_only(monkeypatch: pytest.MonkeyPatch, address: str, sent: bool) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_token")
+    assert hub_headers(address) == ({"Authorization": "Bearer hf_token"} if sent else {})
+    monkeypatch.delenv("HF_TOKEN")
+    assert hub_headers(address) == {}
 
 
 def test_publish_a_round(server: ArgillaDouble, tmp_path: Path) -> None:
@@ -96,7 +165,10 @@ def test_collect_responses_and_their_changes(server: ArgillaDouble, tmp_path: Pa
     answer = next(one for one in pulled.annotations if one.item == "a" and one.value == 4)
     assert answer.when.endswith("+00:00")
     assert round_status(round.path).new == 0
-
+    # The search index lacks an item.
+    server.hidden = 1
+    notes = round_status(round.path).notes
+    assert any("annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in notes)
     # Later responses replace earlier ones: a changed answer, an answer after a skip, a discard after an answer.
     server.respond(DATASET, named(round, "a"), "ann", **SAYS | {"keep": "drop"})
     server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep", quality=2)
@@ -149,10 +221,14 @@ def test_invalid_responses_are_mistakes(server: ArgillaDouble, tmp_path: Path) -
     server.respond(DATASET, named(round, "b"), "stranger", "draft", **SAYS)
     server.respond(DATASET, named(round, "a"), "ann", subtask="poetry", keep="keep", quality=4)
     server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep")
+    for name, role in (("ben", "admin"), ("cem", "owner")):
+        server.respond(DATASET, named(round, "a"), name, **SAYS)
+        server.users[server.user_id(name)]["role"] = role
     status = round_status(round.path)
     assert status.completed == 0
     missing, unknown = sorted(status.mistakes, key=lambda text: "missing" not in text)
-    (stranger,) = status.notes
+    admin, owner, stranger = sorted(status.notes, key=lambda text: text.partition(" by '")[2])
+    assert ("not counted: 1 response by 'ben'" in admin, "not counted: 1 response by 'cem'" in owner) == (True, True)
     assert "by 'stranger', who is not an annotator of this round" in stranger
     assert "1 response by" in stranger
     assert f"{DATASET}: item a, response 00000000" in stranger
@@ -194,15 +270,6 @@ def test_an_admin_needs_existing_workspaces_and_accounts(server: ArgillaDouble, 
         one["users"].remove(server.user_id("cem"))
     status = round_status(round.path)
     assert (status.completed, status.mistakes) == (1, ())
-
-
-def test_an_incomplete_search_index_is_noted(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    server.hidden = 1
-    status = round_status(round.path)
-    assert status.completed == 1
-    assert any("annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in status.notes)
 
 
 CHOSEN = (("c </script>", "ann"), ("c </script>", "cem"))
@@ -255,15 +322,6 @@ def test_a_response_during_restoring_is_sent_again(server: ArgillaDouble, round:
     assert response(server, round, "b", "ben")["values"] == {name: {"value": one} for name, one in SAYS.items()}
     status = round_status(round.path)
     assert (status.completed, status.skipped) == (1, 0)
-
-
-@pytest.mark.parametrize("role", ["owner", "admin"])
-def test_responses_of_owners_and_admins_do_not_count(server: ArgillaDouble, round: RoundFolder, role: str) -> None:
-    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    server.users[server.user_id("ann")]["role"] = role
-    status = round_status(round.path)
-    assert (status.completed, status.mistakes) == (0, ())
-    assert any("not counted: 1 response by 'ann'" in line for line in status.notes)
 
 
 def test_returning_annotators_get_their_items_again(server: ArgillaDouble, round: RoundFolder) -> None:
