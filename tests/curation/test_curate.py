@@ -15,6 +15,7 @@ from h2htalk.curation.curate import StageSummary, curate, estimate_run, funnel_t
 from h2htalk.curation.erase import erase
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import STAGES
+from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import ConfigError
 
 RAW = Path(__file__).parents[2] / "examples" / "raw_en.jsonl"
@@ -141,6 +142,16 @@ def test_a_dry_run_knows_what_is_finished(spec: Path) -> None:
     spec.write_text(SPEC.replace("limit = 8", "limit = 9"))
     with pytest.raises(ConfigError, match="another setting of sources"):
         estimate_run(spec)
+
+
+def test_no_record_depends_on_parts_or_processes(spec: Path, finished: Path) -> None:
+    (spec.parent / "work").mkdir(mode=0o700)
+    shutil.copy2(finished / "secret.key", spec.parent / "work")
+    spec.write_text(SPEC.replace("part = 4\nprocesses = 1", "part = 3\nprocesses = 2"))
+    other, place = Workspace(finished), curate(spec)
+    for name in STAGES:
+        for kind in ("kept", "rejected"):
+            assert [*place.stage(name).records(kind)] == [*other.stage(name).records(kind)], (name, kind)
 
 
 def test_nothing_is_paid_for_twice(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:

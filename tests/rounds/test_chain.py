@@ -10,11 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain_made import SCENARIO, candidate, closed, crisis_candidate, crowd_round, items_of, spec_of, write
 from curation_made import finished
 from kills import interrupted_at
 from releases_made import case
-from rounds_made import begin, crowd, expert, files_of, people
+from rounds_made import (
+    SCENARIO,
+    begin,
+    candidate,
+    closed,
+    crisis_candidate,
+    crowd,
+    crowd_round,
+    expert,
+    files_of,
+    items_of,
+    people,
+    spec_of,
+    write,
+)
 from tables import table
 
 from h2htalk.data.links import Link, read_links
@@ -49,12 +62,9 @@ def test_items_as_json_and_their_stored_answers() -> None:
     ):
         with pytest.raises(DataError, match=says):
             check_values(Item.from_dict(WHOLE | changed), QUESTIONS["crowd"])
-
-
-@pytest.mark.parametrize(("changed", "message"), table("rounds", "invalid_items"))
-def test_invalid_items(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        Item.from_dict(WHOLE | changed, "items.jsonl:1")
+    for changed, message in table("rounds", "invalid_items"):
+        with pytest.raises(DataError, match=message):
+            Item.from_dict(WHOLE | changed, "items.jsonl:1")
 
 
 def test_items_of_a_split() -> None:

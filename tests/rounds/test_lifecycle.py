@@ -89,8 +89,17 @@ def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> Non
     close_round(path, force=True)
     tie = decisions(path)["en-item-1", "keep"]
     assert (tie["label"], tie["rule"], tie["tied"]) == (None, "tie", ["drop", "keep"])
-    # One more annotator is requested.
+    # One more annotator is requested; the results are renamed, and nothing is overwritten.
+    kept = (path / "decisions.jsonl").read_bytes()
+    _, messages = reopen_round(path)
+    assert "decisions.before-2.jsonl" in messages[-1]
+    results = ("decisions.jsonl", "agreement.json", "annotator_statistics.csv", "private/payment.csv")
+    assert not any((path / name).exists() for name in results)
+    assert (path / "private" / "payment.before-2.csv").stat().st_mode & 0o077 == 0
+    close_round(path, force=True)
     reopen_round(path)
+    assert (path / "decisions.before-2.jsonl").read_bytes() == kept
+    assert (path / "decisions.before-3.jsonl").exists()
     assert RoundFolder(path).assignment_sets()[1].requested == {"en-item-1": 1}
     with pytest.raises(RoundError, match="1 assignment is missing for 1 of 2 items"):
         close_round(path)
@@ -197,21 +206,6 @@ def tied_round(folder: Path) -> Path:
     return path
 
 
-def test_reopening_renames_the_results(tmp_path: Path) -> None:
-    path = tied_round(tmp_path)
-    close_round(path)
-    kept = (path / "decisions.jsonl").read_bytes()
-    _, messages = reopen_round(path)
-    assert "decisions.before-2.jsonl" in messages[-1]
-    results = ("decisions.jsonl", "agreement.json", "annotator_statistics.csv", "private/payment.csv")
-    assert not any((path / name).exists() for name in results)
-    assert (path / "private" / "payment.before-2.csv").stat().st_mode & 0o077 == 0
-    close_round(path, force=True)
-    reopen_round(path)
-    assert (path / "decisions.before-2.jsonl").read_bytes() == kept
-    assert (path / "decisions.before-3.jsonl").exists()
-
-
 def test_changed_lists_of_annotators_need_reopening(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3)
     with pytest.raises(RoundError, match=r"changed after .*\(daraigh\).*round reopen .* --annotators .*people.csv"):
@@ -286,26 +280,18 @@ def waiting(notes: tuple[str, ...]) -> list[str]:
     return [note for note in notes if "annotators who left" in note]
 
 
-def test_annotations_after_leaving_are_neither_counted_nor_paid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_annotations_after_leaving_neither_count_nor_are_paid_unless_they_return(tmp_path: Path, closed: bool) -> None:
     """The annotations of an annotator and of their replacement were both counted."""
     path = left(tmp_path)
     answer(path, lambda *_: expert("drop"), only=("bogumil",))
-    status = round_status(path)
-    (message,) = waiting(status.notes)
-    assert "1 item by annotators who left (bogumil)" in message
-    assert "round reopen" in message
-    assert waiting(round_status(path).notes) == [message]
-    close_round(path)
-    assert votes_to_keep(path) == {(2, "keep")}
-    assert "bogumil,1,0," in (path / "private" / "payment.csv").read_text()
-
-
-@pytest.mark.parametrize("closed", [False, True])
-def test_annotations_after_leaving_count_if_they_return(tmp_path: Path, closed: bool) -> None:
-    path = left(tmp_path)
-    answer(path, lambda *_: expert("drop"), only=("bogumil",))
     if closed:
+        (message,) = waiting(round_status(path).notes)
+        assert ("1 item by annotators who left (bogumil)" in message, "round reopen" in message) == (True, True)
+        assert waiting(round_status(path).notes) == [message]
         close_round(path)
+        assert votes_to_keep(path) == {(2, "keep")}
+        assert "bogumil,1,0," in (path / "private" / "payment.csv").read_text()
     status, messages = reopen_round(path, annotators=people(tmp_path / "back.csv", "bogumil"))
     assert ("after closing" if closed else "annotations of 1 item by returning annotators") in messages[-1]
     assert progress_of(status)["bogumil"] == (2, 0)

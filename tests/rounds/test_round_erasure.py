@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from argilla_double import ITEMS, SAYS, ArgillaDouble, named, spec_in
 from byte_search import files_with
-from chain_made import candidate, spec_of
 from curation_made import finished
-from rounds_made import NAMES, adjudicated, answer, decisions, events, expert, split
+from rounds_made import NAMES, adjudicated, answer, candidate, decisions, events, expert, spec_of, split
 from spreadsheet_rounds import edited, fill, keys_of, places, session_of, workbook_path
 
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
@@ -63,25 +62,15 @@ def opened(folder: Path, count: int = 4, kind: str = "expert", people: int = 2, 
     return folder / kind
 
 
-@pytest.fixture(scope="module")
-def shut(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A closed expert round on CSV files."""
-    path = opened(tmp_path_factory.mktemp("shut"))
-    answer(path, typed)
-    close_round(path)
-    return path
-
-
-@pytest.fixture
-def closed(shut: Path, tmp_path: Path) -> Path:
-    shutil.copytree(shut.parent, tmp_path / "made")
-    return tmp_path / "made" / "expert"
-
-
-def test_a_closed_round_loses_the_item_and_nothing_else(closed: Path) -> None:
+def test_a_closed_round_loses_the_item_and_nothing_else(tmp_path: Path) -> None:
+    closed = opened(tmp_path)
+    answer(closed, typed)
+    close_round(closed)
     folder, before = RoundFolder(closed), decisions(closed)
     annotations, paid = folder.annotations(), (closed / "private" / "payment.csv").read_text()
     assert len(files_with(closed, WORDS)) >= 6
+    sheet = closed / "spreadsheets" / "annalena.xlsx"
+    sent = sheet.read_bytes()
     result = erase(closed, EMILY)
     assert (result.removed, result.items, result.unfinished) == (1, frozenset({GONE}), False)
     assert files_with(closed, WORDS) == []
@@ -98,12 +87,19 @@ def test_a_closed_round_loses_the_item_and_nothing_else(closed: Path) -> None:
     close_round(closed)
     assert (closed / "private" / "payment.csv").read_text() == paid
     assert erase(closed, EMILY).removed == 0
+    # A spreadsheet that comes back into a closed round: nobody read it, so its rows stayed.
+    assert "loses these items with the next `h2htalk round status" in result.messages[-1]
+    sheet.write_bytes(sent)
+    assert files_with(closed, WORDS) == ["spreadsheets/annalena.xlsx"]
+    assert round_status(closed).state == "closed"
+    assert files_with(closed, WORDS) == []
+    read_outcome(closed)
 
 
 def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     """Filled-in workbooks, a copy that was renamed, one that comes back later, and a file of another program."""
     path = opened(tmp_path)
-    folder = RoundFolder(path)
+    folder, spec = RoundFolder(path), RoundFolder(path).spec()
     anna, bogumil = (workbook_path(folder, name) for name in NAMES[:2])
     for book in (anna, bogumil):
         at = places(folder, book.stem)
@@ -134,6 +130,8 @@ def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     status = round_status(path)
     assert [note for note in status.notes if "bogumil.xlsx: it held items that were erased since" in note]
     assert (status.mistakes, status.completed, files_with(path, WORDS)) == ((), 6, [])
+    open_round(spec, path)  # although its workspace still holds the item
+    assert (round_status(path).items, files_with(path, WORDS)) == (3, [])
     close_round(path)
     assert len(read_outcome(path).annotations) == 2 * 3 * 4
 
@@ -181,18 +179,6 @@ def test_workbooks_that_annotators_changed_hold_nothing_of_an_erased_item(tmp_pa
     assert len(status.mistakes) == (change != "moved")
 
 
-def test_a_spreadsheet_that_comes_back_into_a_closed_round(closed: Path) -> None:
-    """Nobody read it, so its rows stayed."""
-    sheet = closed / "spreadsheets" / "annalena.xlsx"
-    sent = sheet.read_bytes()
-    assert "loses these items with the next `h2htalk round status" in erase(closed, EMILY).messages[-1]
-    sheet.write_bytes(sent)
-    assert files_with(closed, WORDS) == ["spreadsheets/annalena.xlsx"]
-    assert round_status(closed).state == "closed"
-    assert files_with(closed, WORDS) == []
-    read_outcome(closed)
-
-
 def test_ties_and_their_adjudication(tmp_path: Path) -> None:
     """The adjudication of the other tie still fits its round."""
     path = opened(tmp_path)
@@ -208,17 +194,6 @@ def test_ties_and_their_adjudication(tmp_path: Path) -> None:
     close_round(path, adjudication=other)
     assert read_outcome(path).decisions[item(3), "keep"].rule == "adjudication"
     assert items == {GONE}
-
-
-def test_an_open_round_can_be_opened_again(tmp_path: Path) -> None:
-    path = opened(tmp_path)
-    spec = RoundFolder(path).spec()
-    erase(path, EMILY)
-    open_round(spec, path)  # although its workspace still holds the item
-    assert (round_status(path).items, files_with(path, WORDS)) == (3, [])
-    answer(path, typed)
-    close_round(path)
-    assert len(read_outcome(path).sources) == 3
 
 
 def test_references_of_others_and_items_without_a_source(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -261,23 +260,15 @@ def _spec(path: Path, companions: tuple[str, ...] = (), countries: tuple[str, ..
     return CurateSpec(str(path / "w"), sections=(GatherSettings((source,)), AnonymizeSettings(**options)))
 
 
-def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> None:
-    said = [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}", "Hi Emily!") for n in range(1, 9)]
-    made = []
-    for processes in (1, 2):
-        if made:
-            (tmp_path / "2").mkdir()
-            shutil.copy2(tmp_path / "1" / "secret.key", tmp_path / "2")
-        workspace = gathered(tmp_path / str(processes), said)
-        key = workspace.open_key()
-        counts = run_stage(make_stage(_spec(tmp_path), workspace, key), workspace, processes=processes)
-        assert (counts.read, counts.kept) == (8, 8)
-        made.append(all_bytes(workspace.stage("anonymize")))
-    assert made[0] == made[1]
-    names = {line.split(b"my name is ")[1].split(b",")[0] for line in made[0]["kept/part-00000.jsonl"].splitlines()}
-    assert len(names) == 3  # another person in every dialogue
-    everything = b"".join(made[0].values())
-    assert [secret for secret in (key, key.hex().encode(), b"Emily") if secret in everything] == []
+def test_every_dialogue_has_another_person_and_no_file_has_a_secret(tmp_path: Path) -> None:
+    workspace = gathered(tmp_path, [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}") for n in range(1, 9)])
+    key = workspace.open_key()
+    counts = run_stage(make_stage(_spec(tmp_path), workspace, key), workspace, processes=1)
+    assert (counts.read, counts.kept) == (8, 8)
+    made = all_bytes(workspace.stage("anonymize"))
+    names = {line.split(b"my name is ")[1].split(b",")[0] for line in made["kept/part-00000.jsonl"].splitlines()}
+    assert len(names) == 3
+    assert [one for one in (key, key.hex().encode(), b"Emily") if one in b"".join(made.values())] == []
 
 
 def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, script, talk, talks
-from curation_made import finished, run_one
+from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, talk, talks
+from curation_made import run_one
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import table
@@ -87,13 +87,11 @@ def test_which_turns_are_extracted() -> None:
 REPLY = "That sounds like a long evening, which part of it stays with you now?"
 
 
-@pytest.mark.parametrize(("language", "text", "reply", "drafts"), table("curation", "selective_extraction"))
-def test_a_selective_extraction_has_content_of_no_human(language: str, text: str, reply: str, drafts: int) -> None:
-    found = extract(chat(text, reply, language=language), NORA, ALL, 0, selective=True)
-    assert (len(found.drafts), found.reason) == (drafts, "" if drafts else "no_content")
-
-
-def test_the_history_of_a_selective_extraction_begins_after_such_a_reply() -> None:
+def test_a_selective_extraction_has_content_of_no_human() -> None:
+    """Its history begins after a reply of a human."""
+    for language, text, reply, drafts in table("curation", "selective_extraction"):
+        found = extract(chat(text, reply, language=language), NORA, ALL, 0, selective=True)
+        assert (len(found.drafts), found.reason) == (drafts, "" if drafts else "no_content"), text
     texts = ("My cellar was flooded again on Sunday night.", "My husband and I lost our cellar as well.")
     more = ("The water took the boxes with all my letters in it.", REPLY)
     (draft,) = extract(chat(*texts, *more), NORA, ("dialogue_base",), 0, selective=True).drafts
@@ -133,11 +131,6 @@ def test_a_history_is_bounded_and_ends_with_its_message(turns: list[tuple[str, s
     assert len(found) in (0, at + 1) or found[0].role == "user"
 
 
-@pytest.mark.parametrize(("language", "text", "emotion"), table("curation", "emotions_named_by_words"))
-def test_emotions_named_by_words(language: Language, text: str, emotion: str | None) -> None:
-    assert next(iter(count_emotions(text, language)), None) == emotion
-
-
 def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
     turns = (Turn("user", "I am so worried."),)
     named = {"emotion": "hope", "complexity": "advanced", "interaction": "memory"}
@@ -150,10 +143,12 @@ def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
         tags_of(plain, turns, {**named, "emotion": "??"})
 
 
-@pytest.mark.parametrize(("texts", "complexity", "interaction", "emotion"), table("curation", "tags_by_the_history"))
-def test_tags_by_the_history(texts: tuple[str, ...], complexity: str, interaction: str, emotion: str) -> None:
-    found = tags_of(talk(), [Turn("user", text) for text in texts])
-    assert (found.complexity, found.interaction, found.emotion) == (complexity, interaction, emotion)
+def test_emotions_and_tags_named_by_words() -> None:
+    for language, text, emotion in table("curation", "emotions_named_by_words"):
+        assert next(iter(count_emotions(text, language)), None) == emotion, text
+    for texts, *tags in table("curation", "tags_by_the_history"):
+        found = tags_of(talk(), [Turn("user", text) for text in texts])
+        assert [found.complexity, found.interaction, found.emotion] == tags, texts
 
 
 def read(workspace) -> dict[str, Candidate]:
@@ -341,16 +336,6 @@ def test_failed_calls_leave_the_part_unwritten(tmp_path: Path) -> None:
     # An edited script may reply differently, so the stage must be made again.
     with pytest.raises(ConfigError, match="another setting of model"):
         compose(tmp_path, dialogues, known, default=None)
-
-
-def test_results_do_not_depend_on_parts_or_processes(tmp_path: Path) -> None:
-    dialogues = talks(15)
-    found = []
-    for part, processes in ((30, 1), (7, 2)):
-        workspace = finished(tmp_path / str(part), "dedup", [d.to_dict() for d in dialogues], part)
-        run_one("compose", workspace, ComposeSettings(model=script(tmp_path / "c.jsonl", {})), processes=processes)
-        found.append([json.dumps(record) for record in workspace.stage("compose").records()])
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

@@ -86,17 +86,12 @@ def test_the_audit_is_an_index_and_rejected_lines_have_no_text(tmp_path: Path) -
     assert counts.tags == {"cleaned": 1}
 
 
-def test_answers_to_one_question_are_linked(tmp_path: Path) -> None:
+def test_answers_to_one_question_are_linked_and_a_moved_file_is_the_same_setting(tmp_path: Path) -> None:
     (tmp_path / "raw.csv").write_text("questionID,question,answer\n7,Why?,So.\n8,How?,Thus.\n7,Why?,Who knows.\n")
-    gather(tmp_path, source(form="question_answers", path="raw.csv"))
+    first = gather(tmp_path, source(form="question_answers", path="raw.csv"))
     assert [d.provenance["question"] for d in kept(tmp_path)] == ["chat-q0001", "chat-q0002", "chat-q0001"]
-
-
-def test_a_moved_file_is_the_same_setting(tmp_path: Path) -> None:
-    write(tmp_path / "raw.jsonl", talk("Hi"))
-    first = gather(tmp_path, source())
-    (tmp_path / "raw.jsonl").rename(tmp_path / "moved.jsonl")
-    assert gather(tmp_path, source(path="moved.jsonl")) == first
+    (tmp_path / "raw.csv").rename(tmp_path / "moved.csv")
+    assert gather(tmp_path, source(form="question_answers", path="moved.csv")) == first
 
 
 def test_the_erased_are_recognized_after_lines_were_deleted(tmp_path: Path) -> None:
@@ -173,15 +168,6 @@ def test_a_raw_name_is_one_person_or_one_dialogue(tmp_path: Path) -> None:
     assert erase(place, "Am\u00e9lie").ids == ("chat-000004", "chat-p0003")
 
 
-def test_an_erasure_from_a_source_of_a_similar_name_does_not_count(tmp_path: Path) -> None:
-    """After `chat-b-000001` was erased, `chat` could be empty."""
-    (tmp_path / "work").mkdir()
-    write(tmp_path / "work/tombstones.jsonl", {"id": "chat-b-000001"})
-    (tmp_path / "raw.jsonl").write_text("\n")
-    with pytest.raises(DataError, match="holds no item"):
-        gather(tmp_path, source())
-
-
 def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", {"text": "Hi"}, {"text": "Ho"})
     with pytest.raises(DataError, match=r"all 2 items were rejected \(broken 2\); is its format really 'messages'"):
@@ -190,18 +176,19 @@ def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "raw.jsonl").write_bytes("".join(json.dumps(talk("你好"), ensure_ascii=False)).encode("gb18030"))
     with pytest.raises(DataError, match="iconv -f GB18030"):
         gather(tmp_path, source(), workspace="chinese")
+    # After `chat-b-000001` was erased, `chat` could be empty.
     (tmp_path / "raw.jsonl").write_text("\n\n")
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "empty/tombstones.jsonl", {"id": "chat-b-000001"})
     with pytest.raises(DataError, match="holds no item"):
         gather(tmp_path, source(), workspace="empty")
 
 
-def test_licences_are_checked_before_anything_is_read(tmp_path: Path) -> None:
+def test_a_source_and_its_records_have_a_licence_and_a_language(tmp_path: Path) -> None:
+    """The licence of a source is checked before anything is read."""
     with pytest.raises(ConfigError, match=r"cannot enter a release under CC-BY-4\.0"):
         gather(tmp_path, source(licence="CC-BY-NC-4.0", path="not-there"))
     assert not (tmp_path / "work/gather").exists()
-
-
-def test_records_of_another_licence_or_language_are_rejected(tmp_path: Path) -> None:
     kinds = [("en", "CC-BY-NC-4.0"), ("zh", "unknown"), ("en", "MIT")]
     write(tmp_path / "raw.jsonl", *({**talk("Hi"), "language": one, "licence": licence} for one, licence in kinds))
     counts = gather(tmp_path, source(form="dialogues"))
@@ -394,31 +381,18 @@ def simulate(tmp_path: Path, workspace: str = "work", **settings: Any) -> Record
     return run_one("gather", place, GatherSettings(simulate=made), part=4)
 
 
-def calls(tmp_path: Path) -> int:
-    return len((tmp_path / "work/gather/calls.jsonl").read_text().splitlines())
-
-
-def test_an_edited_script_is_another_setting(tmp_path: Path) -> None:
+def test_a_kill_repeats_no_call_and_an_edited_script_is_another_setting(tmp_path: Path) -> None:
     script(tmp_path / "script.jsonl", 4)
-    simulate(tmp_path)
-    script(tmp_path / "script.jsonl", 5)
-    with pytest.raises(ConfigError, match="another setting of simulate"):
-        simulate(tmp_path)
-
-
-def test_the_licence_must_allow_the_release(tmp_path: Path) -> None:
-    script(tmp_path / "script.jsonl", 4)
+    folder = tmp_path / "work/gather"
     with pytest.raises(ConfigError, match=r"source 'simulated' cannot enter a release under CC-BY-4\.0"):
         simulate(tmp_path, licence="CC-BY-NC-4.0")
-    assert not (tmp_path / "work/gather").exists()
-
-
-def test_a_kill_repeats_no_call_and_gives_the_same_bytes(tmp_path: Path) -> None:
-    script(tmp_path / "script.jsonl", 4)
+    assert not folder.exists()
     simulate(tmp_path)
-    folder = tmp_path / "work/gather"
-    before = (folder / "kept/part-00001.jsonl").read_bytes(), calls(tmp_path)
+    before = all_files(folder)
     for name in ("summary.json", "parts/part-00001.json", "kept/part-00001.jsonl"):
         (folder / name).unlink()
     simulate(tmp_path)
-    assert ((folder / "kept/part-00001.jsonl").read_bytes(), calls(tmp_path)) == before
+    assert all_files(folder) == before
+    script(tmp_path / "script.jsonl", 5)
+    with pytest.raises(ConfigError, match="another setting of simulate"):
+        simulate(tmp_path)

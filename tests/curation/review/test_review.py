@@ -19,7 +19,7 @@ from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.curate import funnel_notes, summaries
 from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.review.faireval import ComparedPair, EvidenceSample, calibrate, choose_reference
-from h2htalk.curation.review.reviewer import CRITERIA, Reviewer, Rubric, read_gold, read_pair, read_rubric
+from h2htalk.curation.review.reviewer import CRITERIA, Rubric, read_gold, read_pair, read_rubric
 from h2htalk.curation.review.stage import decide_review, read_reviews
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stages import ReviewSettings
@@ -295,20 +295,6 @@ INJECTIONS = [
 ]
 
 
-@pytest.mark.parametrize("text", INJECTIONS)
-def test_the_text_of_an_item_stays_in_its_fence(text: str) -> None:
-    candidate = candidates(1)[0]
-    secret = b"s" * 32
-    reviewer = Reviewer(ReviewSettings("scripted:x"), 0, Prompts.load(), secret)
-    request = reviewer.rubric(candidate, text)
-    system, user = request.messages
-    marker = Fence.of(secret, request.id, 0).marker
-    assert text not in system.content
-    assert user.content.count(marker) == 4  # two fences, opened and closed
-    inside = user.content.split(f"<<<{marker} reference\n")[1].split(f"\n{marker}>>>")[0]
-    assert inside == text
-
-
 # The text between two fences with the same marker.
 FENCED = re.compile(r"<<<([0-9a-f]{16}) [^\n]*\n.*?\n\1>>>", re.DOTALL)
 _SUBTASK = re.compile("|".join(sorted(SUBTASKS, key=len, reverse=True)))
@@ -317,7 +303,7 @@ _SUBTASK = re.compile("|".join(sorted(SUBTASKS, key=len, reverse=True)))
 def obedient(asked: dict[str, Any], times: int) -> str:
     """A reviewer that obeys instructions outside fences, and takes text inside them as material."""
     prompt = asked["messages"][-1]["content"]
-    outside = FENCED.sub("", prompt)
+    outside = FENCED.sub("", "\n".join(message["content"] for message in asked["messages"]))
     obeys = any(text in outside for text in INJECTIONS)
     if "score_first" in json.dumps(asked["response_format"]):
         return scoring(9, 4) if obeys else scoring(7, 7)

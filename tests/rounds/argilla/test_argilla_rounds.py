@@ -74,19 +74,16 @@ def test_no_server_or_another_program(server: ArgillaDouble, monkeypatch: pytest
     assert "secret" not in message
 
 
-@pytest.mark.parametrize(("address", "message"), table("rounds", "server_addresses"))
-def test_invalid_addresses(monkeypatch: pytest.MonkeyPatch, address: str, message: str) -> None:
-    monkeypatch.setenv("ARGILLA_API_URL", address)
+def test_invalid_addresses_and_those_that_get_the_hub_s_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
-    assert message in refused()
-
-
-@pytest.mark.parametrize(("address", "sent"), table("rounds", "addresses_of_spaces"))
-def test_the_hub_s_token_is_sent_to_its_spaces_only(monkeypatch: pytest.MonkeyPatch, address: str, sent: bool) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_token")
-    assert hub_headers(address) == ({"Authorization": "Bearer hf_token"} if sent else {})
-    monkeypatch.delenv("HF_TOKEN")
-    assert hub_headers(address) == {}
+    for address, message in table("rounds", "server_addresses"):
+        monkeypatch.setenv("ARGILLA_API_URL", address)
+        assert message in refused(), address
+    for address, sent in table("rounds", "addresses_of_spaces"):
+        monkeypatch.setenv("HF_TOKEN", "hf_token")
+        assert hub_headers(address) == ({"Authorization": "Bearer hf_token"} if sent else {}), address
+        monkeypatch.delenv("HF_TOKEN")
+        assert hub_headers(address) == {}
 
 
 def test_publish_a_round(server: ArgillaDouble, tmp_path: Path) -> None:
