@@ -21,7 +21,7 @@ from rounds_made import NAMES, answer, crowd, expert, spec_of
 from spreadsheet_rounds import fill, places, workbook_path
 from studies_made import REPLY, cases_of, spec, write_script
 from tables import table
-from test_run import WORDS as THINGS
+from test_curate import WORDS as THINGS
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.results_export.export import export_results

@@ -151,8 +151,13 @@ def test_a_split_shows_the_named_items_whole_or_the_same_sample_each_time() -> N
         list(show("mini", ["nobody"]))
 
 
-def test_an_error_of_several_lines_is_shown_as_lines(tmp_path: Path) -> None:
+def test_a_run_shows_replies_and_failures_and_an_error_of_several_lines_is_shown_as_lines(tmp_path: Path) -> None:
     r"""They were one line with the characters \n between them."""
+    ids = [one.id for one in load_split("mini").select("en", limit=2).scenarios]
+    write_jsonl(tmp_path / "replies.jsonl", [{"id": ids[0], "response": "Ah well."}])
+    import_responses(tmp_path / "replies.jsonl", "imported", "mini", tmp_path / "run", "none", False)
+    assert "reply 0: Ah well." in "\n".join(show(str(tmp_path / "run"), ids[:1]))
+    assert "not answered" in "\n".join(show(str(tmp_path / "run"), ids[1:]))
     write_jsonl(tmp_path / "a.jsonl", [{"id": "a\n1", "messages": []}])
     done = h2htalk("show", tmp_path / "a.jsonl")
     assert done.returncode == 2
@@ -172,14 +177,6 @@ def test_a_stage_shows_what_it_kept_and_what_it_rejected_with_the_reason(tmp_pat
     assert result.exit_code == 0
     assert "My gull says" in result.output
     assert "\x1b" not in result.output
-
-
-def test_a_run_shows_replies_and_failures_beside_their_items(tmp_path: Path) -> None:
-    ids = [one.id for one in load_split("mini").select("en", limit=2).scenarios]
-    write_jsonl(tmp_path / "replies.jsonl", [{"id": ids[0], "response": "Ah well."}])
-    import_responses(tmp_path / "replies.jsonl", "imported", "mini", tmp_path / "run", "none", False)
-    assert "reply 0: Ah well." in "\n".join(show(str(tmp_path / "run"), ids[:1]))
-    assert "not answered" in "\n".join(show(str(tmp_path / "run"), ids[1:]))
 
 
 @pytest.fixture(scope="module")

@@ -32,11 +32,6 @@ def read(tmp_path: Path, text: str, **replaced: object) -> stages.CurateSpec:
     return stages.read_spec(path, **replaced)  # type: ignore[arg-type]
 
 
-def test_the_command_line_replaces_workspace_and_processes(tmp_path: Path) -> None:
-    spec = read(tmp_path, f"processes = 4\n{START}", workspace=tmp_path / "$odd", processes=1)
-    assert (spec.workspace, spec.processes) == (str(tmp_path / "$odd"), 1)
-
-
 def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They were relative to the working directory, and `workspace = "$HOME/zz"` made a folder named $HOME."""
     monkeypatch.setenv("SOMEWHERE", "/data")
@@ -59,6 +54,9 @@ def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, m
         "hub:lab/made@v1.0",
     )
     assert (simulate.user, simulate.companion) == (f"hf:{tmp_path / 'mine'}", "openai:gpt-4o")
+    # The command line replaces the workspace and the number of processes.
+    spec = read(tmp_path, f"processes = 4\n{START}", workspace=tmp_path / "$odd", processes=1)
+    assert (spec.workspace, spec.processes) == (str(tmp_path / "$odd"), 1)
 
 
 @pytest.mark.parametrize(

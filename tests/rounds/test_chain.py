@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -109,29 +108,18 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
     assert items["d-1"].crisis
     # What nobody reads comes along, unchanged; an item that was written as one has no other record.
     assert source.records == {SCENARIO.id: SCENARIO.to_dict(), "c-1": records[2], "d-1": talk}
-
-
-@pytest.mark.parametrize("noted", [{"possible_crisis": True}, {"tags": ["companion.harm"]}])
-def test_a_possible_crisis_was_lost_with_the_scenario(tmp_path: Path, noted: dict[str, Any]) -> None:
-    """And so was a companion's harm that nobody had decided on: annotators who declined got it."""
-    record = candidate("c-1", "accept")
-    record["scenario"]["metadata"] = {"safety": {"risk": "none", **noted}}
-    (item,) = read_items(str(write(tmp_path / "c.jsonl", [record]))).items
-    assert item.crisis
-
-
-@pytest.mark.parametrize(
-    ("records", "message"),
-    [
-        ([], "contains no items"),
-        ([{"id": "a", "language": "en", "prompt": "x"}] * 2, "'a' occurs twice"),
-        ([{"name": "a"}], "all.jsonl:1: neither an item"),
-        ([[1]], "all.jsonl:1"),
-    ],
-)
-def test_invalid_records_are_named_by_line(tmp_path: Path, records: Sequence[Any], message: str) -> None:
-    with pytest.raises((DataError, RoundError), match=message):
-        read_items(str(write(tmp_path / "all.jsonl", records)))
+    # A possible crisis was lost with the scenario, and a companion's harm that nobody had decided on.
+    for noted in ({"possible_crisis": True}, {"tags": ["companion.harm"]}):
+        record = candidate("c-1", "accept")
+        record["scenario"]["metadata"] = {"safety": {"risk": "none", **noted}}
+        (item,) = read_items(str(write(tmp_path / "c.jsonl", [record]))).items
+        assert item.crisis
+    # Invalid records are named by line.
+    invalid: dict[str, list[Any]] = {"contains no items": [], "all.jsonl:1: neither an item": [{"name": "a"}]}
+    invalid |= {"'a' occurs twice": [{"id": "a", "language": "en", "prompt": "x"}] * 2, "all.jsonl:1": [[1]]}
+    for message, lines in invalid.items():
+        with pytest.raises((DataError, RoundError), match=message):
+            read_items(str(write(tmp_path / "all.jsonl", lines)))
 
 
 FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}

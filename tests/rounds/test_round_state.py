@@ -114,21 +114,14 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
     assert (spec.overlap, spec.seed, spec.adaptive.on, spec.care.session_items) == (7, 3, True, 10)
     assert spec.annotators == str(tmp_path / "people.csv")
     assert RoundSpec.from_dict(spec.to_dict(), "x") == spec
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+    for text, message in (
         ("over_lap = 3", "over_lap: no such field; did you mean 'overlap'"),
         ("[care]\ncrisis_share = 1.5", "care.crisis_share: must be 1 or less"),
         ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
-    ],
-)
-def test_invalid_settings(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "round.toml"
-    path.write_text(text)
-    with pytest.raises(ConfigError, match=message):
-        make_spec("crowd", "mini@1", {}, path)
+    ):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=message):
+            make_spec("crowd", "mini@1", {}, path)
 
 
 CALLS = (round_status, close_round, reopen_round)

@@ -180,22 +180,18 @@ def test_surrogates_are_written_as_their_values_were_and_belong_to_nobody() -> N
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "value", ["04/11/1987", "8th of May 1990", "OCT 19", "1995年8月2号", "农历正月初九", "2/29/96"]
-)
-def test_a_date_becomes_another_one_in_its_format(value: str) -> None:
+def test_a_date_becomes_another_one_in_its_format_and_no_number_is_in_use() -> None:
     def shape(text: str) -> str:
         text = re.sub(r"[0-9]{1,2}(?:st|nd|rd|th)?(?![0-9])", "N", re.sub(r"[0-9]{4,8}", "Y", text))
         return re.sub(r"初?[正一二三四五六七八九十冬腊]{1,3}", "H", re.sub(r"(?i)[a-z]{3,9}", "M", text))
 
-    made = {birth_date(keyed_random(b"key", value, str(n)), value) for n in range(20)}
-    assert {shape(each) for each in made} == {shape(value)}
-    assert made - {value}
-    years = [int(year) for each in made for year in re.findall("(?:19|20)[0-9]{2}", each) if len(each) > 4]
-    assert all(abs(year - 1990) < 12 for year in years)
-
-
-def test_no_part_of_a_date_stays_and_no_number_is_in_use() -> None:
+    for value in ("04/11/1987", "8th of May 1990", "OCT 19", "1995年8月2号", "农历正月初九", "2/29/96"):
+        others = {birth_date(keyed_random(b"key", value, str(n)), value) for n in range(20)}
+        assert {shape(each) for each in others} == {shape(value)}
+        assert others - {value}
+        years = [int(year) for each in others for year in re.findall("(?:19|20)[0-9]{2}", each) if len(each) > 4]
+        assert all(abs(year - 1990) < 12 for year in years)
+    # No part of a date stays.
     made = [birth_date(keyed_random(b"key", str(n)), "third of January 2001") for n in range(30)]
     assert all("2001" not in each for each in made)
     assert sum(each.startswith("third") for each in made) < 5

@@ -338,16 +338,11 @@ def test_failed_calls_leave_the_part_unwritten(tmp_path: Path) -> None:
         compose(tmp_path, dialogues, known, default=None)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"personas": ("nobody",)}, "choose from imani, kit, mateo, nora, ren, tomas"),
-        ({"model": "embedded", "subtasks": ("itinerary_basic",)}, "name a model that writes them in compose.model"),
-    ],
-)
-def test_wrong_settings_are_errors(settings: dict[str, object], words: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=words):
-        run_one("compose", Workspace(tmp_path), ComposeSettings(**{"model": "scripted:x", **settings}))  # type: ignore[arg-type]
+def test_wrong_settings_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="choose from imani, kit, mateo, nora, ren, tomas"):
+        run_one("compose", Workspace(tmp_path), ComposeSettings(model="scripted:x", personas=("nobody",)))
+    with pytest.raises(ConfigError, match=r"name a model that writes them in compose\.model"):
+        run_one("compose", Workspace(tmp_path), ComposeSettings(model="embedded", subtasks=("itinerary_basic",)))
 
 
 BASE = proposal("dialogue_base")

@@ -220,12 +220,11 @@ def test_earlier_states_are_no_rejected_dialogues(tmp_path: Path, person: str | 
     assert found == {"log-000001": "log-000002", "log-000003": "log-000002"}
     shown = h2htalk("curate", "funnel", str(workspace.path)).stdout
     assert "earlier states of conversations that another item continues: 2" in shown
-
-
-def test_the_same_beginning_of_other_people_is_kept(tmp_path: Path) -> None:
+    # The same beginning of other people is kept.
     hello = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello! How are you?"}]
     more = [*hello, {"role": "user", "content": "Sad."}, {"role": "assistant", "content": "I am here."}]
-    workspace = log(tmp_path, state(1, 4, "ada"), state(2, 6, "ben"), {"messages": hello}, {"messages": more})
+    others = [state(1, 4, "ada"), state(2, 6, "ben"), {"messages": hello}, {"messages": more}]
+    workspace = log(tmp_path / "others", *others)
     assert workspace.stage("gather").total().kept == 4
 
 

@@ -125,11 +125,9 @@ def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
     assert [detail for _, detail in found("personal_data", content(one), of_another)] == details
     other = context(allow=("Deborah Winslow",))
     assert [detail for _, detail in found("personal_data", content(one), other)] == ["PHONE_NUMBER: 415-555-0134"]
-
-
-@pytest.mark.parametrize(("value", "surrogate", "clear"), table("curation", "surrogates_clear"))
-def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: str, clear: bool) -> None:
-    assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear
+    # A surrogate clears itself and its parts alone.
+    for value, surrogate, clear in table("curation", "surrogates_clear"):
+        assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear, value
 
 
 BUS = "The bus was full again and I stood the whole way thinking about what my sister said at dinner last night."
@@ -324,11 +322,11 @@ def test_what_a_split_by_authors_may_hold(tmp_path: Path) -> None:
         findings(tmp_path / "split", other)
 
 
-@pytest.mark.parametrize("text", table("curation", "wrong_reasons_to_allow"))
-def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
+def test_what_is_allowed_has_a_gate_an_item_and_a_reason() -> None:
     """Zero-width signs or a full stop were a reason."""
-    with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*8 letters"):
-        gates.read_allowed([text])
+    for text in table("curation", "wrong_reasons_to_allow"):
+        with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*8 letters"):
+            gates.read_allowed([text])
     for reason in ("of refusals", "研究模型是否会拒绝"):
         assert gates.read_allowed([f"companion_harm:a= {reason}"]) == (gates.Allowed("companion_harm", "a", reason),)
 

@@ -260,19 +260,15 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     judged = made_summary(same_values(0.5), s_languages=("en",), comparable=False, judged=True)
     (row,) = read_results(make_run(tmp_path / "b", judged))
     assert row["measure"] == "S of another embedder (en)"
-
-
-@pytest.mark.parametrize(("model", "shown"), table("curation", "models_on_a_card"))
-def test_a_card_tells_no_address_and_no_folder(tmp_path: Path, model: str, shown: str) -> None:
-    assert next(read_results(make_run(tmp_path, made_summary(model=model))))["name"] == shown
-
-
-def test_runs_that_are_not_finished_are_refused(tmp_path: Path) -> None:
+    # A card has no address and no folder.
+    for n, (model, shown) in enumerate(table("curation", "models_on_a_card")):
+        assert next(read_results(make_run(tmp_path / str(n), made_summary(model=model))))["name"] == shown
+    # Runs that are not finished are refused.
     unscored = made_summary(same_values(0.5) | {"dialogue_base": [0.5, None]})
     cases: list[tuple[Path, type[H2HTalkError], str]] = [
-        (make_run(tmp_path / "a", unscored), ConfigError, "incomplete"),
-        (make_run(tmp_path / "b", None), ConfigError, "h2htalk score"),
-        (tmp_path / "c", DataError, "not a run folder"),
+        (make_run(tmp_path / "unscored", unscored), ConfigError, "incomplete"),
+        (make_run(tmp_path / "none", None), ConfigError, "h2htalk score"),
+        (tmp_path / "nowhere", DataError, "not a run folder"),
     ]
     for folder, kind, message in cases:
         with pytest.raises(kind, match=message):

@@ -470,15 +470,12 @@ def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: 
     assert asked(workspace, "part-00000") == []
 
 
-@pytest.mark.parametrize(("changes", "message"), table("curation", "wrong_gold_lines"))
-def test_a_wrong_line_is_named(tmp_path: Path, changes: dict[str, object], message: str) -> None:
-    gold = write_gold(tmp_path / "gold.jsonl", [{**LINE, "id": "g0"}, {**LINE, **changes}])
-    with pytest.raises(DataError, match=r"gold\.jsonl:2: ") as raised:
-        read_gold(Path(gold))
-    assert message in str(raised.value)
-
-
 def test_what_gold_is_read(tmp_path: Path) -> None:
+    for changes, message in table("curation", "wrong_gold_lines"):
+        gold = write_gold(tmp_path / "gold.jsonl", [{**LINE, "id": "g0"}, {**LINE, **changes}])
+        with pytest.raises(DataError, match=r"gold\.jsonl:2: ") as raised:
+            read_gold(Path(gold))
+        assert message in str(raised.value)
     line = {key: value for key, value in LINE.items() if key != "prompt"}
     inputs = {"hobbies": ["kites"], "memories": ["The user has a cat."]}
     lines = [*gold_lines(9), {**line, "id": "last", "subtask": "itinerary_basic", "inputs": inputs}]

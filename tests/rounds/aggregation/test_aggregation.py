@@ -318,21 +318,15 @@ def test_dawid_skene_decides_ties_only() -> None:
 FIVE = (1, 5)
 
 
-@pytest.mark.parametrize(
-    ("values", "half"),
-    [
+def test_student_interval_of_ratings_of_one_and_of_equal_ones() -> None:
+    for values, half in (
         ([48, 49], 12.7062047 * math.sqrt(0.5) / math.sqrt(2)),
         ([48, 49, 50], 4.3026527 / math.sqrt(3)),
         ([48, 48, 52, 52], 3.1824463 * statistics.stdev([1, 1, 5, 5]) / 2),
-    ],
-)
-def test_student_interval(values: list[int], half: float) -> None:
-    mean, interval = mean_of(values, (0, 100))
-    assert mean == statistics.fmean(values)
-    assert interval == pytest.approx((mean - half, mean + half), abs=1e-4)
-
-
-def test_one_rating_and_equal_ratings() -> None:
+    ):
+        mean, interval = mean_of(values, (0, 100))
+        assert mean == statistics.fmean(values)
+        assert interval == pytest.approx((mean - half, mean + half), abs=1e-4)
     assert mean_of([4], FIVE) == (4.0, None)
     assert mean_of([4, 5], FIVE)[1] == FIVE
     low, high = mean_of([5, 5, 5], FIVE)[1] or (0, 0)
@@ -435,21 +429,11 @@ def test_statistics_as_csv_and_who_qualifies() -> None:
     assert (rows[3]["annotator"], rows[3]["items annotated"]) == ("'=none", "0")
 
 
-@pytest.mark.parametrize(
-    ("gaps", "seconds"),
-    [
-        ([30.0] * 7 + [4000.0] + [50.0] * 6, 30),  # without the break
-        ([0.0] * 30, None),  # collected from a spreadsheet at one time
-        ([0.0] * 20 + [30.0] * 12, None),  # and at a few other times
-        ([30.0] * 9, None),  # too few
-        ([700.0] * 30, None),  # a break after each
-    ],
-)
-def test_seconds_per_item(gaps: list[float], seconds: float | None) -> None:
-    assert (timed(gaps).seconds, timed(gaps).warnings) == (seconds, ())
-
-
-def test_warnings_of_haste() -> None:
+def test_seconds_per_item_and_warnings_of_haste() -> None:
+    assert (timed(gaps := [30.0] * 7 + [4000.0] + [50.0] * 6).seconds, timed(gaps).warnings) == (30, ())  # no break
+    # Collected from a spreadsheet at one time, and at a few other times; too few; a break after each.
+    for gaps in ([0.0] * 30, [0.0] * 20 + [30.0] * 12, [30.0] * 9, [700.0] * 30):
+        assert (timed(gaps).seconds, timed(gaps).warnings) == (None, ())
     answers = [answer("a", n, "keep", "keep", at(30 * n)) for n in range(13)]
     answers += [answer("a", 3, "quality", 4, at(5000))]
     assert annotator_statistics(ITEMS, CROWD, answers, "a")[0].seconds == 30

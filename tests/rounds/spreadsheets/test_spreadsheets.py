@@ -226,16 +226,14 @@ def test_other_files_are_mistakes_notes_or_ignored(tmp_path: Path) -> None:
         f"spreadsheets/{name}: {message}" for name in ("anna.XLS", "anna.csv", "anna.ods", "gina.xlsx")
     ]
     assert pulled.notes == (f"spreadsheets/letter.docx: {message}",)
-
-
-@pytest.mark.parametrize("name", made.SAME)
-def test_spreadsheets_of_other_rounds_are_not_read(tmp_path: Path, name: str) -> None:
+    # Spreadsheets of other rounds: a different one, and the same one in another folder.
     round = made.opened(tmp_path / "one", "crowd", [made.item(1)])
-    other = made.opened(tmp_path / "two", "crowd", [made.item(1)], name=name)
-    made.fill(made.workbook_path(other), {1: CROWD})
-    made.workbook_path(round).write_bytes(made.workbook_path(other).read_bytes())
-    (mistake,) = made.collect(round).mistakes
-    assert "it is no spreadsheet of the round 'round'" in mistake
+    for name in ("other", "round"):
+        other = made.opened(tmp_path / "two", "crowd", [made.item(1)], name=name)
+        made.fill(made.workbook_path(other), {1: CROWD})
+        made.workbook_path(round).write_bytes(made.workbook_path(other).read_bytes())
+        (mistake,) = made.collect(round).mistakes
+        assert "it is no spreadsheet of the round 'round'" in mistake
 
 
 def book_of(round: RoundFolder) -> Any:
@@ -538,13 +536,10 @@ def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts:
         assert (cell.value or "").replace("_x005F_", "_").strip() == cell_text(text).strip()
 
 
-@pytest.mark.parametrize(("name", "typed", "stored"), table("rounds", "typed_choices"))
-def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> None:
-    (question,) = (one for one in QUESTIONS["crowd"] if one.name == name)
-    assert xlsx_reading.read_choice(question, Item("x", "en"), typed, "en") == stored
-
-
-def test_no_two_choices_have_the_same_form() -> None:
+def test_choices_as_keyboards_type_them_and_no_two_have_the_same_form() -> None:
+    for name, typed, stored in table("rounds", "typed_choices"):
+        (question,) = (one for one in QUESTIONS["crowd"] if one.name == name)
+        assert xlsx_reading.read_choice(question, Item("x", "en"), typed, "en") == stored, typed
     ties = questions_for("adjudication", [["yes", "no", *KEEP_LABELS], SUBTASK.labels])
     for question in [*ties, *(question for asked in QUESTIONS.values() for question in asked)]:
         forms = xlsx_reading.choice_forms(question, ())
