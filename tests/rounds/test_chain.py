@@ -193,22 +193,17 @@ def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path
     assert RoundFolder(tmp_path / "safety").sources() == RoundFolder(tmp_path / "expert").sources()
 
 
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        ("safety", "a round of safety does not ask what to keep; name a closed round of crowd or expert"),
-        ("dropped", r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
-    ],
-)
-def test_a_round_that_experts_cannot_continue(tmp_path: Path, state: str, message: str) -> None:
-    path = begin(tmp_path, "safety" if state == "safety" else "crowd", 2, people=2, overlap=2)
-    closed(path, {"perception": "5", "violation": "no"} if state == "safety" else crowd("drop"))
-    spec = spec_of("expert", path)
-    before = files_of(path)
-    with pytest.raises((RoundError, DataError), match=message):
-        open_round(spec, tmp_path / "expert")
-    assert files_of(path) == before
-    assert not (tmp_path / "expert").exists()
+def test_a_round_that_experts_cannot_continue(tmp_path: Path) -> None:
+    asks = "a round of safety does not ask what to keep; name a closed round of crowd or expert"
+    for kind, typed, message in (
+        ("safety", {"perception": "5", "violation": "no"}, asks),
+        ("crowd", crowd("drop"), r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
+    ):
+        path = closed(begin(tmp_path / kind, kind, 2, people=2, overlap=2), typed)
+        spec, before = spec_of("expert", path), files_of(path)
+        with pytest.raises((RoundError, DataError), match=message):
+            open_round(spec, tmp_path / "expert")
+        assert (files_of(path), (tmp_path / "expert").exists()) == (before, False)
 
 
 def test_a_refused_opening_leaves_neither_links_nor_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -315,17 +315,12 @@ def test_an_interrupted_leaving_keeps_late_annotations(tmp_path: Path, write: in
     assert "bogumil" not in {one.name for one in RoundFolder(path).annotators() if one.active}
 
 
-@pytest.fixture
-def ended(tmp_path: Path) -> Path:
+def test_the_outcome_of_closed_rounds_alone(tmp_path: Path) -> None:
     """Three items by two annotators: the first is kept, the second tied, the third dropped."""
-    path = begin(tmp_path, count=3, people=2, overlap=2)
+    ended = begin(tmp_path, count=3, people=2, overlap=2)
     typed = {"en-item-0": split("keep"), "en-item-1": split("keep", "drop"), "en-item-2": split("drop")}
-    answer(path, lambda item, annotator: typed[item](item, annotator))
-    close_round(path)
-    return path
-
-
-def test_the_outcome_of_endeds_alone(ended: Path, tmp_path: Path) -> None:
+    answer(ended, lambda item, annotator: typed[item](item, annotator))
+    close_round(ended)
     outcome = read_outcome(ended)
     assert (outcome.name, outcome.path, outcome.spec.kind) == ("round", ended, "expert")
     rules = {key: one["rule"] for key, one in decisions(ended).items()}

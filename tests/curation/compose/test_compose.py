@@ -373,18 +373,15 @@ def examples(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_examples_of_proposals_parse(language: str) -> None:
+@pytest.mark.parametrize("risk", ["none", "high"])
+def test_the_examples_of_proposals_and_of_a_reference_parse(language: str, risk: str) -> None:
+    """A reference keeps its contract."""
     given = {"persona": "You are Nora.", "subtasks": list(SUBTASKS)}
     text = COMPOSER.prompts.render(f"{language}/compose_propose.j2", given)
     full, nothing = (read_proposals(Reply(example)) for example in examples(text))
     assert not isinstance(full, Failure)
     assert [one.subtask for one in full] == ["dialogue_emotion", "recollection_refinement"]
     assert nothing == []
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("risk", ["none", "high"])
-def test_the_example_of_a_reference_parses_and_keeps_its_contract(language: str, risk: str) -> None:
     broken = {}
     for subtask in SUBTASKS:
         scenario = MINI[language, subtask]

@@ -382,19 +382,15 @@ def test_many_texts_with_one_phrase_give_few_pairs_each():
 REVIEW = {"safety": {"action": "review"}}
 
 
-@pytest.mark.parametrize(
-    ("better", "worse"),
-    [
+def test_the_better_of_two_is_decided_by_safety_turns_an_end_a_longer_reply_or_its_id() -> None:
+    for better, worse in (
         (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes.", "And?", "No.", metadata=REVIEW)),
         (dialogue("b", "Hi.", "Yes", "And?", "No"), dialogue("a", "Hi.", "A much longer reply is here.")),
         (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes, I have been meaning to")),
         (dialogue("b", "Hi.", "Yes, go on."), dialogue("a", "Hi, this is how it all began, listen.", "No.")),
         (dialogue("a", "Hi.", "Yes."), dialogue("b", "Hi.", "Yes.")),
-    ],
-    ids=["decided by safety", "more turns", "complete", "longer reply", "smallest id"],
-)
-def test_the_better_of_two(better, worse):
-    assert quality(better) < quality(worse)
+    ):
+        assert quality(better) < quality(worse)
 
 
 MINI = load_split("mini@1")

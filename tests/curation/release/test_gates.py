@@ -189,9 +189,6 @@ def test_quotas_and_missing_languages() -> None:
     ]
 
 
-MOVED = "I'm 14 and my best friend moved away."
-
-
 def test_a_minor_and_a_romantic_persona() -> None:
     """A case needs its tag and a point, a scenario never passes, and no gate read a persona's age."""
     for other, stopped in table("curation", "cases_with_a_minor"):
@@ -199,7 +196,7 @@ def test_a_minor_and_a_romantic_persona() -> None:
     for relation, description, stopped in table("curation", "romantic_personas"):
         mia = Persona("mia", relation, {"en": "Mia"}, {"en": description})
         assert bool(found("minors", replace(content(), personas={"mia": mia}))) == stopped, description
-    said = [{"role": "user", "content": MOVED}]
+    said = [{"role": "user", "content": "I'm 14 and my best friend moved away."}]
     assert found("minors", content(kept(scenario(1, inputs={"history": said})))) == []
     assert found("minors", content(kept(scenario(1, persona="ren", inputs={"history": said})))) == [
         (scenario(1).id, "an apparent minor with a romantic companion")

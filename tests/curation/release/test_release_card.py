@@ -401,23 +401,6 @@ def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
 Rows = list[dict[str, Any]]
 
 
-@pytest.fixture
-def cases_alone(tmp_path: Path) -> Path:
-    make_card(tmp_path / "release", made_content([case(1), case(2)]))
-    return tmp_path / "release"
-
-
-def changed(cases_alone: Path, config: str, change: Callable[[Rows], Any]) -> Path:
-    """The cases_alone with the rows of split `test` changed, and hashes as they then are."""
-    path = cases_alone / data_file(config, "test")
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    change(rows)
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    replace(read_manifest(cases_alone), files=hash_files(cases_alone)).write(cases_alone)
-    return cases_alone
-
-
 @pytest.mark.parametrize(
     ("config", "change", "message"),
     [
@@ -427,9 +410,16 @@ def changed(cases_alone: Path, config: str, change: Callable[[Rows], Any]) -> Pa
         ("en", lambda rows: rows[1].update(persona="stranger"), "made-000002.*: personas/ lacks 'stranger' in"),
     ],
 )
-def test_a_broken_row_is_named(cases_alone: Path, config: str, change: Callable[[Rows], Any], message: str) -> None:
+def test_a_broken_row_is_named(tmp_path: Path, config: str, change: Callable[[Rows], Any], message: str) -> None:
+    """The hashes are those of the changed rows."""
+    folder = tmp_path / "release"
+    make_card(folder, made_content([case(1), case(2)]))
+    known = pq.read_table(folder / data_file(config, "test"))
+    change(rows := known.to_pylist())
+    pq.write_table(pa.Table.from_pylist(rows, schema=known.schema), folder / data_file(config, "test"))
+    replace(read_manifest(folder), files=hash_files(folder)).write(folder)
     with pytest.raises(DataError, match=message):
-        check_release(changed(cases_alone, config, change))
+        check_release(folder)
 
 
 def item_id(number: int) -> str:

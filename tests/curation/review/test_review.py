@@ -389,10 +389,6 @@ def prepare(
     return ReviewSettings(model=model, **values), workspace
 
 
-def run_review(settings: ReviewSettings, workspace: Workspace) -> RecordCounts:
-    return run_one("review", workspace, settings)
-
-
 def asked(workspace: Workspace, gold: bool) -> list[str]:
     lines = (workspace.stage("review").path / "calls.jsonl").read_text().splitlines()
     ids = [json.loads(line)["id"] for line in lines]
@@ -405,7 +401,7 @@ def notes(workspace: Workspace) -> str:
 
 def test_a_reviewer_above_chance_compares(tmp_path: Path) -> None:
     settings, workspace = prepare(tmp_path, gold_lines(10), 9)
-    assert run_review(settings, workspace).tags == {"accept": 4}
+    assert run_one("review", workspace, settings).tags == {"accept": 4}
     references = {r["scenario"]["reference"] for r in workspace.stage("review").records()}
     assert references == {"Another answer, number 1."}
     message = "judge check: passed: accuracy 0.900 (95 % interval 0.596 to 0.982) on 10 gold comparisons (en)"
@@ -416,7 +412,7 @@ def test_a_reviewer_above_chance_compares(tmp_path: Path) -> None:
 
 def test_a_reviewer_at_chance_leaves_all_to_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings, workspace = prepare(tmp_path, gold_lines(10), 4)
-    assert run_review(settings, workspace).tags == {"needs_people": 4, "people:judge_check": 4}
+    assert run_one("review", workspace, settings).tags == {"needs_people": 4, "people:judge_check": 4}
     for record in workspace.stage("review").records():
         assert record["review"]["reasons"] == ["judge_check"]
         assert (record["review"]["chosen"], record["review"]["pairs"]) == (0, [])
@@ -432,16 +428,16 @@ def test_comparisons_without_a_verdict_count_half(tmp_path: Path, reply: str) ->
     settings, workspace = prepare(tmp_path, gold_lines(12), 12)
     found = candidates(4, references=2)
     script(tmp_path / "replies.jsonl", found, dict.fromkeys(prefer(gold_lines(12), True), reply))
-    assert run_review(settings, workspace).tags["people:judge_check"] == 4
+    assert run_one("review", workspace, settings).tags["people:judge_check"] == 4
     assert "12 of them without a verdict" in notes(workspace)
 
 
 def test_gold_is_compared_with_the_settings_of_candidates_and_only_where_something_is_compared(tmp_path: Path) -> None:
     settings, workspace = prepare(tmp_path, gold_lines(10), 10, samples=2)
-    run_review(settings, workspace)
+    run_one("review", workspace, settings)
     assert len(asked(workspace, gold=True)) == 10 * 2 * 2
     settings, workspace = prepare(tmp_path / "alone", gold_lines(10), 0, references=1)
-    assert run_review(settings, workspace).tags == {"accept": 4}
+    assert run_one("review", workspace, settings).tags == {"accept": 4}
     assert asked(workspace, gold=True) == []
     assert "not made, as no candidate has several references" in notes(workspace)
 
@@ -451,10 +447,10 @@ def test_an_interrupted_check_repeats_no_paid_call(tmp_path: Path, monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(StageFolder, "add_note", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            run_review(settings, workspace)
+            run_one("review", workspace, settings)
     before = asked(workspace, gold=True)
     assert len(before) == 60
-    run_review(settings, workspace)
+    run_one("review", workspace, settings)
     assert asked(workspace, gold=True) == before
 
 
@@ -466,7 +462,7 @@ def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: 
     kept = [line for line in lines if line["id"] != failing["id"]]
     path.write_text("".join(json.dumps(line) + "\n" for line in [*kept, {**failing, "sample": 0}]))
     with pytest.raises(IncompleteError, match=r"review\.gold: .* of the gold comparisons failed"):
-        run_review(settings, workspace)
+        run_one("review", workspace, settings)
     assert asked(workspace, "part-00000") == []
 
 

@@ -41,18 +41,21 @@ def refused() -> str:
     return str(error.value)
 
 
-def test_connect_to_any_patch_version(server: ArgillaDouble) -> None:
+@pytest.fixture
+def round(server: ArgillaDouble, tmp_path: Path) -> RoundFolder:
+    return opened(tmp_path)
+
+
+def test_servers_of_any_patch_version_and_unusable_ones(server: ArgillaDouble) -> None:
     for version in (server.version, "2.8.3"):
         server.version = version
         client = connect(0.0)
         assert (client.role, client.url) == ("owner", server.url)
-
-
-@pytest.mark.parametrize(("facts", "message"), table("rounds", "unusable_servers"))
-def test_unusable_servers(server: ArgillaDouble, facts: dict[str, Any], message: str) -> None:
-    for name, value in facts.items():
-        setattr(server, name, value)
-    assert message in refused()
+    for facts, message in table("rounds", "unusable_servers"):
+        before = {name: getattr(server, name) for name in facts}
+        vars(server).update(facts)
+        assert message in refused(), facts
+        vars(server).update(before)
 
 
 @pytest.mark.parametrize(("key", "message"), table("rounds", "invalid_keys"))
@@ -86,8 +89,7 @@ def test_invalid_addresses_and_those_that_get_the_hub_s_token(monkeypatch: pytes
         assert hub_headers(address) == {}
 
 
-def test_publish_a_round(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
+def test_publish_a_round(server: ArgillaDouble, round: RoundFolder) -> None:
     dataset = server.dataset(DATASET)
     assert dataset["status"] == "ready"
     assert dataset["distribution"] == {"strategy": "overlap", "min_submitted": 2}
@@ -148,8 +150,7 @@ def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path
     assert logins.read_bytes() == before
 
 
-def test_collect_responses_and_their_changes(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
+def test_collect_responses_and_their_changes(server: ArgillaDouble, round: RoundFolder) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="drop", quality=1)
     server.respond(DATASET, named(round, "b"), "ann", status="discarded")
@@ -178,8 +179,7 @@ def test_collect_responses_and_their_changes(server: ArgillaDouble, tmp_path: Pa
     assert kept["a", SKIPPED] == "yes"
 
 
-def test_crises_discarded_in_advance_are_no_skips(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
+def test_crises_discarded_in_advance_are_no_skips(server: ArgillaDouble, round: RoundFolder, tmp_path: Path) -> None:
     spared = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert {user: one["status"] for user, one in spared.items()} == {server.user_id("ben"): "discarded"}
     assert round_status(round.path).skipped == 0
@@ -191,8 +191,7 @@ def test_crises_discarded_in_advance_are_no_skips(server: ArgillaDouble, tmp_pat
     assert again[server.user_id("ben")]["status"] == "submitted"
 
 
-def test_ties_are_given_to_other_annotators(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
+def test_ties_are_given_to_other_annotators(server: ArgillaDouble, round: RoundFolder, tmp_path: Path) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.respond(DATASET, named(round, "a"), "ben", **SAYS | {"keep": "drop"})
     (tmp_path / "more.csv").write_text("name,languages,crisis\ndee,en,no\neve,en zh,yes\n")
@@ -211,8 +210,7 @@ def test_ties_are_given_to_other_annotators(server: ArgillaDouble, tmp_path: Pat
     assert (status.by_item["a"], status.skipped, status.mistakes) == (3, 0, ())
 
 
-def test_invalid_responses_are_mistakes(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
+def test_invalid_responses_are_mistakes(server: ArgillaDouble, round: RoundFolder) -> None:
     server.add_user("stranger")
     server.respond(DATASET, named(round, "a"), "stranger", **SAYS)
     server.respond(DATASET, named(round, "b"), "stranger", "draft", **SAYS)
@@ -233,8 +231,7 @@ def test_invalid_responses_are_mistakes(server: ArgillaDouble, tmp_path: Path) -
     assert "item a, annotator ann: 'poetry' is not valid for subtask: choose from dialogue_base" in unknown
 
 
-def test_renamed_users_stay_the_same_annotator(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
+def test_renamed_users_stay_the_same_annotator(server: ArgillaDouble, round: RoundFolder, tmp_path: Path) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.users[server.user_id("ann")]["username"] = "anna"
     status = round_status(round.path)
@@ -270,11 +267,6 @@ def test_an_admin_needs_existing_workspaces_and_accounts(server: ArgillaDouble, 
 
 
 CHOSEN = (("c </script>", "ann"), ("c </script>", "cem"))
-
-
-@pytest.fixture
-def round(server: ArgillaDouble, tmp_path: Path) -> RoundFolder:
-    return opened(tmp_path)
 
 
 def response(server: ArgillaDouble, round: RoundFolder, item: str, name: str) -> dict[str, Any]:
@@ -433,8 +425,9 @@ CHINESE = DATASET.replace("en", "zh")
         (lambda one: next(iter(one["records"].values()))["fields"].update(item={"data": "{}"}), "another text"),
     ],
 )  # fmt: skip
-def test_a_dataset_of_other_settings_fails(server: ArgillaDouble, tmp_path: Path, change: Any, message: str) -> None:
-    round = opened(tmp_path)
+def test_a_dataset_of_other_settings_fails(
+    server: ArgillaDouble, round: RoundFolder, tmp_path: Path, change: Any, message: str
+) -> None:
     change(server.dataset(DATASET))
     with pytest.raises(RoundError) as refused:
         open_round(spec_in(tmp_path), round.path)
@@ -455,9 +448,8 @@ def test_another_round_of_that_name_is_refused_without_changes(server: ArgillaDo
     opened(tmp_path / "two" / "more", argilla=ArgillaSettings(workspace="two"))
 
 
-def test_changed_texts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_changed_texts_are_noted(server: ArgillaDouble, round: RoundFolder) -> None:
     """The texts of two choices were swapped, and `status` did not note it."""
-    round = opened(tmp_path)
     assert round_status(round.path).notes == ()
     keep, drop = server.dataset(DATASET)["questions"][1]["settings"]["options"]
     keep["text"], drop["text"] = drop["text"], keep["text"]
@@ -467,9 +459,8 @@ def test_changed_texts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
     assert f"{CHINESE}: changed on the server: metadata: mm was added" in other
 
 
-def test_an_admin_s_key_must_see_all_workspaces(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_an_admin_s_key_must_see_all_workspaces(server: ArgillaDouble, round: RoundFolder) -> None:
     """`close` decided without the annotations of the other workspace."""
-    round = opened(tmp_path)
     server.role, server.unseen = "admin", {"round-zh"}
     for look in (round_status, lambda path: close_round(path, force=True)):
         with pytest.raises(RoundError, match="your key does not see the workspaces round-zh of this round"):
@@ -479,9 +470,8 @@ def test_an_admin_s_key_must_see_all_workspaces(server: ArgillaDouble, tmp_path:
     assert round_status(round.path).notes == ()
 
 
-def test_deleted_accounts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_deleted_accounts_are_noted(server: ArgillaDouble, round: RoundFolder) -> None:
     """Argilla deletes a user's responses with the account."""
-    round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "cem", **SAYS)
     round_status(round.path)
     del server.users[server.user_id("cem")]
@@ -496,9 +486,8 @@ def test_deleted_accounts_are_noted(server: ArgillaDouble, tmp_path: Path) -> No
     assert said[server.user_id("cem")]["status"] == "discarded"
 
 
-def test_renamed_datasets_still_count_and_copies_do_not(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_renamed_datasets_still_count_and_copies_do_not(server: ArgillaDouble, round: RoundFolder) -> None:
     """A dataset was status by its name: its answers were lost, and its items published again."""
-    round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     renamed = server.dataset(DATASET)
     renamed["name"] = "nice name"

@@ -373,10 +373,6 @@ def test_conditional_questions(tmp_path: Path) -> None:
     assert f"{made.where(path, 1, 'violations:harmful_advice')} (violations)" in made.only(round, 0)
 
 
-def merge(sheet: Any) -> None:
-    sheet.merge_cells("F3:F4")
-
-
 def put(**cells: Any) -> Callable[[Any], None]:
     def change(sheet: Any) -> None:
         for cell, value in cells.items():
@@ -388,7 +384,11 @@ def put(**cells: Any) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("change", "message", "left"),
     [
-        (merge, "Session 1, D4: this row is incomplete and not counted; empty (or merged", 9),
+        (
+            lambda sheet: sheet.merge_cells("F3:F4"),
+            "D4: this row is incomplete and not counted; empty (or merged",
+            9,
+        ),
         (lambda sheet: sheet.delete_rows(3), "spreadsheets/anna.xlsx: the row of item 1 is missing", 9),
         (put(A4=99, D4=None, E4=None, F4=None), "row 4: this spreadsheet has no item 99", 9),
         (put(B4="Something else"), "Session 1, row 4: the text of item 2 was changed", 9),
