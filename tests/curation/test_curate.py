@@ -224,6 +224,12 @@ def test_kept_and_rejected_add_up_to_what_was_read(tmp_path: Path) -> None:
     folder = workspace.stage("anonymize")
     assert [(r["id"], r["stage"]) for r in folder.records("rejected")] == [("made-000004", "anonymize")]
     assert json.loads((folder.path / "summary.json").read_text()) == asdict(counts)
+    # A removed stage keeps what was paid for.
+    paid = [folder.path / name for name in ("calls.jsonl", "calls.lock")]
+    for path in paid:
+        write_json(path, {})
+    folder.remove()
+    assert sorted(path for path in folder.path.rglob("*") if path.is_file()) == sorted(paid)
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -260,17 +266,6 @@ def test_missing_records_of_the_stage_before_are_an_error(tmp_path: Path, left: 
     with pytest.raises(DataError, match=r"part-00001\.jsonl: has [02] records, but 3 were written"):
         run_stage(stage("anonymize", KEEPING), workspace, processes=1)
     assert not workspace.stage("anonymize").finished
-
-
-def test_a_removed_stage_keeps_what_was_paid_for(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, MADE)
-    run_stage(stage("anonymize", KEEPING), workspace, processes=1)
-    folder = workspace.stage("anonymize")
-    paid = [folder.path / name for name in ("calls.jsonl", "calls.lock")]
-    for path in paid:
-        write_json(path, {})
-    folder.remove()
-    assert sorted(path for path in folder.path.rglob("*") if path.is_file()) == sorted(paid)
 
 
 @pytest.mark.parametrize("steps", range(6))

@@ -70,13 +70,9 @@ def test_what_a_record_holds() -> None:
     found = READERS["dialogues"](record)
     assert found.metadata == {"emotion": "joy", "interaction": "casual", "date": "2024-01-01"}
     assert (found.raw_id, found.person, found.language, found.licence) == ("d-1", "Ann", "en", "CC0-1.0")
-
-
-@pytest.mark.parametrize(("messages", "expected"), table("curation", "wrong_messages"))
-def test_wrong_messages(messages: Any, expected: str) -> None:
-    said = [message("user", "Hi"), *messages] if messages else messages
-    with pytest.raises(RefusedItem, match=expected):
-        READERS["messages"]({"messages": said})
+    for wrong, expected in table("curation", "wrong_messages"):
+        with pytest.raises(RefusedItem, match=expected):
+            READERS["messages"]({"messages": [message("user", "Hi"), *wrong] if wrong else wrong})
 
 
 HEADER = "questionID,questionTitle,questionText,topic,answerText,upvotes\n"
@@ -265,13 +261,6 @@ def test_columns_map_keys_of_records(tmp_path: Path) -> None:
         read_file(path, "question_answers")
 
 
-def test_a_line_that_is_too_long_rejects_its_item_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.curation.gather.records.MAX_LINE", 200)
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(jsonl(range(1, 2)) + b'"' + b"x" * 900 + b'"\n' + jsonl(range(2, 3)))
-    assert [said for _, _, said in items_of(path)] == ["I cannot sleep, night 1", "too_long", "I cannot sleep, night 2"]
-
-
 GOOD = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}
 
 
@@ -279,7 +268,7 @@ def reasons(items: list[Item]) -> list[str]:
     return [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items]
 
 
-def test_a_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
+def test_a_broken_or_too_long_line_is_refused_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = json.dumps(GOOD).encode()
     deep = b"[" * 100_000
     lines = [good, b'{"messages": [', good + b" 1", b"", b"7", b"\xff" + good, deep, good]
@@ -289,6 +278,9 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
     assert reasons(items) == ["read", "broken", "broken", "broken", "encoding", "broken", "read"]
     assert [item.row for item in items] == [1, 2, 3, 5, 6, 7, 8]
     assert [item.line for item in items] == [item.row for item in items]
+    monkeypatch.setattr("h2htalk.curation.gather.records.MAX_LINE", 200)
+    path.write_bytes(jsonl(range(1, 2)) + b'"' + b"x" * 900 + b'"\n' + jsonl(range(2, 3)))
+    assert [said for _, _, said in items_of(path)] == ["I cannot sleep, night 1", "too_long", "I cannot sleep, night 2"]
 
 
 @pytest.mark.parametrize(("names", "kept"), table("curation", "names_of_users"))
@@ -299,13 +291,12 @@ def test_names_of_the_user_are_kept_for_anonymize(tmp_path: Path, names: dict[st
     assert clean(item.content, "en").metadata == kept
 
 
-@pytest.mark.parametrize("form", ["{}\n", "[{}]"])
-def test_a_number_of_thousands_of_digits_and_nan_break_no_item(tmp_path: Path, form: str) -> None:
+def test_a_number_of_thousands_of_digits_and_nan_break_no_item(tmp_path: Path) -> None:
     """In an array it ended the process."""
-    path = tmp_path / "raw.jsonl"
     text = json.dumps(GOOD)[:-1] + ', "n": ' + "9" * 5000 + ', "m": NaN}'
-    path.write_text(form.replace("{}", text), encoding="utf-8")
-    assert reasons(read_file(path)) == ["read"]
+    for n, content in enumerate((f"{text}\n", f"[{text}]")):
+        (tmp_path / f"{n}.jsonl").write_text(content, encoding="utf-8")
+        assert reasons(read_file(tmp_path / f"{n}.jsonl")) == ["read"]
 
 
 def test_a_broken_array_or_one_that_is_nested_too_deeply_is_an_error_that_names_the_file(tmp_path: Path) -> None:

@@ -89,16 +89,13 @@ def test_the_stage_is_a_rule_of_one_dialogue(tmp_path: Path) -> None:
     assert outcomes[1][0].reason == "unreadable"
 
 
-def test_terms_of_the_user(tmp_path: Path) -> None:
+def test_terms_of_the_user_few_turns_and_no_sentence(tmp_path: Path) -> None:
     missing = CurateSpec(str(tmp_path), sections=(SafetySettings(sensitive=str(tmp_path / "none.txt")),))
     with pytest.raises(ConfigError, match=r"none\.txt"):
         make_stage(missing, Workspace(tmp_path), b"k" * 32)
     found = assess(talk("We met at the blue lagoon summit"), frozenset({"blue lagoon summit"}))
     assert (found.reasons, found.action) == (("political.sensitive",), "review")
-
-
-def test_few_turns_and_no_sentence() -> None:
-    """On ordinary chat, one turn in 200 looked political: "the president of Zimbabwe was called Banana"."""
+    # On ordinary chat, one turn in 200 looked political: "the president of Zimbabwe was called Banana".
     vote = "If you don't vote blue this year you're part of the problem"
     assert assess(talk(vote)).action == "review"
     assert assess(talk("hello", "hi", vote, "I see")).action == "keep"
