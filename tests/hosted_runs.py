@@ -23,8 +23,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 from command_line import h2htalk_here
-from provider_model import KEY
-from providers import ProviderServer, price_file
+from providers import KEY, ProviderServer, price_file
 from splits_made import write_split
 
 from h2htalk.chat.batch import batch_runner

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "doubles"))
 from loopback import LoopbackServer
 from make_synthetic_split import write_split
 from measure import measure, served
-from provider_model import fill
+from providers import fill
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split

@@ -122,7 +122,7 @@ class Follower:
         if self._lexical:
             means = ((one, whole_mean([*self._lexical[one.id].values()])) for one in self._scenarios.values())
             cell = aggregate((one.subtask, mean) for one, mean in means)["items_mean"]
-            yield f"lexical mean of the answers so far: {with_half_width(cell)}, n {cell.n:,} of {cell.total:,} items"
+            yield f"mean of the items so far, lexical: {with_half_width(cell)}, n {cell.n:,} of {cell.total:,} items"
         if points := [row for rows in self._met.values() for row in rows]:
             met = rate_of([row.value or 0.0 for row in points], len(points), effect=effect_of(points))
             yield f"judge's points met so far: {percent(met, count=True)}"

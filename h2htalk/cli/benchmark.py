@@ -234,12 +234,14 @@ def gate(
     html: Annotated[Path | None, Option(help="Write a page here, with the transcripts behind each no.")] = None,
 ) -> None:
     """Hold a run against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
+    reports = [(file, *form) for file, form in zip((junit, markdown, html), gates.FORMS, strict=True) if file]
+    for file, _, what in reports:
+        write_output(file, "", what)  # what an earlier one says is not of these runs
     verdict = h2htalk.gate(run, reference_run, policy)
     say(gates.gate_table(verdict).to_terminal())
-    for file, (write, what) in zip((junit, markdown, html), gates.FORMS, strict=True):
-        if file is not None:
-            links.link_copies(filter(None, (run, reference_run)), file)
-            write_output(file, write(verdict), what)
+    for file, write, what in reports:
+        links.link_copies(filter(None, (run, reference_run)), file)
+        write_output(file, write(verdict), what)
     raise Exit(4 if not verdict.passed else 3 if verdict.incomplete else 0)
 
 

@@ -27,10 +27,8 @@ def site(
     pdf: Annotated[bool, Option("--pdf", help="Print the figures as PDF too, by Chromium.")] = False,
 ) -> None:
     """Write a static site of runs and studies: leaderboard, models, studies, every item, how the data came to be."""
-    if share:
-        say(build.share(sources, share, out, language, title))
-    else:
-        say(build.build_site(sources, out, language, title, leave_out or (), pdf))
+    made = build.share(sources, share, out, language, title) if share else ""
+    say(made or build.build_site(sources, out, language, title, leave_out or (), pdf))
 
 
 def watch(run: Annotated[Path, Argument(help="The folder of a run or study.")]) -> None:

@@ -21,8 +21,7 @@ from unittest.mock import patch
 import pytest
 from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, error_lines, name
 from kills import kill_when, wait_for
-from provider_model import REFUSAL
-from providers import ProviderServer, price_file
+from providers import REFUSAL, ProviderServer, price_file
 from splits_made import write_split
 
 from h2htalk.benchmark.evaluate import estimate, evaluate

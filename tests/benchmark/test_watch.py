@@ -101,7 +101,7 @@ def test_a_finished_run_is_shown_once(run: Path, terminal: bool) -> None:
     output, end = shown(run, terminal=terminal)
     assert (end, (run / "report.html").exists()) == (f"finished: {run / 'report.html'}", True)
     assert ("last, generate mini-" in output) == terminal
-    assert "lexical mean of the answers so far" in output
+    assert "mean of the items so far, lexical" in output
     done = h2htalk_here("watch", run)
     assert (done.returncode, done.stderr, done.stdout.splitlines()[-1]) == (0, "", end)
 
@@ -182,7 +182,7 @@ def test_a_watched_command_gives_the_same_without_control_sequences(tmp_path: Pa
         seen.append((done.returncode, files, done.stdout.partition("started: ")[0]))
         run.rename(tmp_path / f"run-{len(more)}")
     assert seen[0] == seen[1]
-    assert "\ngenerate: 22/22 answered  100%; lexical mean of the answers" in f"\n{done.stderr}"
+    assert "\ngenerate: 22/22 answered  100%; mean of the items so far" in f"\n{done.stderr}"
     assert "generate  " not in done.stderr  # the progress line
     assert "\x1b" not in done.stderr
     assert h2htalk_here(*words, "--shard", "1/2", "--watch").stderr.startswith("error: --shard: leave --dry-run and")

@@ -1,4 +1,4 @@
-"""The history of one item, through stages, rounds and releases; `h2htalk show` of every kind of folder."""
+"""The history of one item through stages, rounds and releases; `show` of every folder; stages as splits."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chain_made import candidate, closed, crowd_round, spec_of
 from command_line import h2htalk
+from compose_made import compose, talk
 from curation_made import dialogue, dropping, finished, gathered, keeping, stage
 from releases_made import make_release, scenario
-from rounds_made import answer, crowd, expert
+from rounds_made import answer, candidate, closed, crowd, crowd_round, expert, spec_of
 from typer.testing import CliRunner
 
 from h2htalk.benchmark.score_run import import_responses
@@ -20,10 +20,11 @@ from h2htalk.curation.run import RuleFactory, run_stage
 from h2htalk.curation.show import Event, explain, format_history, show
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.links import add_link
+from h2htalk.data.links import add_link, read_links
 from h2htalk.data.releases.release_folder import data_file
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.rounds.item_sources import read_items
 from h2htalk.rounds.lifecycle import close_round, open_round
 
 EMILY = "made-p0001"
@@ -114,15 +115,8 @@ def test_folders_that_are_gone_are_said(tmp_path: Path) -> None:
     assert str(tmp_path / "expert") in format_history(history(tmp_path, "c-2"))
 
 
-def test_links_in_a_circle(tmp_path: Path) -> None:
+def test_releases_that_hold_the_item_and_links_in_a_circle(tmp_path: Path) -> None:
     path = crowd_round(tmp_path)
-    add_link(path, "round", path)
-    add_link(path, "release", tmp_path / "work")
-    assert [event.what for event in history(tmp_path, "c-2")] == ["closed", "missing"]
-
-
-def test_releases_that_hold_the_item(tmp_path: Path) -> None:
-    crowd_round(tmp_path)
     for name, items in (("first", ["c-1", "c-2"]), ("second", ["c-3"])):
         scenarios = [scenario(n, id=item) for n, item in enumerate(items)]
         add_link(tmp_path / "work", "release", make_release(tmp_path / name, {"test": scenarios}, name=name))
@@ -131,6 +125,9 @@ def test_releases_that_hold_the_item(tmp_path: Path) -> None:
     broken = tmp_path / "first" / data_file("en", "test")
     broken.write_bytes(b"PAR1")
     assert [event.what for event in history(tmp_path, "c-3")] == ["closed", "unreadable", "released"]
+    add_link(path, "round", path)
+    add_link(path, "release", tmp_path / "work")
+    assert [event.what for event in history(tmp_path, "c-2")] == ["closed", "missing", "unreadable"]
 
 
 def test_a_dialogue_has_the_rounds_of_its_candidates(tmp_path: Path) -> None:
@@ -154,8 +151,13 @@ def test_a_split_shows_the_named_items_whole_or_the_same_sample_each_time() -> N
         list(show("mini", ["nobody"]))
 
 
-def test_an_error_of_several_lines_is_shown_as_lines(tmp_path: Path) -> None:
+def test_a_run_shows_replies_and_failures_and_an_error_of_several_lines_is_shown_as_lines(tmp_path: Path) -> None:
     r"""They were one line with the characters \n between them."""
+    ids = [one.id for one in load_split("mini").select("en", limit=2).scenarios]
+    write_jsonl(tmp_path / "replies.jsonl", [{"id": ids[0], "response": "Ah well."}])
+    import_responses(tmp_path / "replies.jsonl", "imported", "mini", tmp_path / "run", "none", False)
+    assert "reply 0: Ah well." in "\n".join(show(str(tmp_path / "run"), ids[:1]))
+    assert "not answered" in "\n".join(show(str(tmp_path / "run"), ids[1:]))
     write_jsonl(tmp_path / "a.jsonl", [{"id": "a\n1", "messages": []}])
     done = h2htalk("show", tmp_path / "a.jsonl")
     assert done.returncode == 2
@@ -177,9 +179,33 @@ def test_a_stage_shows_what_it_kept_and_what_it_rejected_with_the_reason(tmp_pat
     assert "\x1b" not in result.output
 
 
-def test_a_run_shows_replies_and_failures_beside_their_items(tmp_path: Path) -> None:
-    ids = [one.id for one in load_split("mini").select("en", limit=2).scenarios]
-    write_jsonl(tmp_path / "replies.jsonl", [{"id": ids[0], "response": "Ah well."}])
-    import_responses(tmp_path / "replies.jsonl", "imported", "mini", tmp_path / "run", "none", False)
-    assert "reply 0: Ah well." in "\n".join(show(str(tmp_path / "run"), ids[:1]))
-    assert "not answered" in "\n".join(show(str(tmp_path / "run"), ids[1:]))
+@pytest.fixture(scope="module")
+def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compose(tmp_path_factory.mktemp("one"), [talk(1), talk(2)])[0].path
+
+
+def test_a_stage_is_a_split_that_is_evaluated_where_it_is(candidates: Path, tmp_path: Path) -> None:
+    for command in (["split", "from", candidates], ["split", "from", candidates, "--stage", "compose"]):
+        assert h2htalk(*command, "--out", tmp_path / command[-1].__str__().replace("/", "_")).returncode == 0
+    split, whole = load_split(tmp_path / "compose"), load_split(candidates)
+    assert whole.fingerprint == split.fingerprint == load_split(candidates / "compose").fingerprint
+    assert whole.name == split.name == "work-compose"
+    assert "on which no people decided" in split.description
+    assert [item.id for item in read_items(str(candidates)).items] == sorted(s.id for s in whole.scenarios)
+    # It is evaluated where it is.
+    out = tmp_path / "run"
+    split = candidates / "compose"
+    done = h2htalk("evaluate", "baseline:constant", "--split", split, "--embedder", "none", "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (out / "report.html").exists()
+    # The workspace knows the run, which holds a copy of its items.
+    assert [(link.kind, link.path) for link in read_links(candidates)] == [("run", out)]
+
+
+def test_only_finished_stages_with_candidates_are_splits(candidates: Path, tmp_path: Path) -> None:
+    done = h2htalk("split", "from", candidates, "--stage", "dedup", "--out", tmp_path / "out")
+    assert (done.returncode, (tmp_path / "out").exists()) == (2, False)
+    assert "holds dialogues, not candidates" in done.stderr
+    begun = finished(tmp_path / "work", "gather", []).path
+    with pytest.raises(DataError, match="no stage with candidates is finished"):
+        load_split(begun)

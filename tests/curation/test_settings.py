@@ -1,17 +1,22 @@
-"""The specification of a curation, errors that name its settings, and paths that reach no record."""
+"""The specification of a curation, errors that name its settings, paths that reach no record; licences."""
 
 from __future__ import annotations
 
 import os
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 from curation_made import accepting, all_bytes, source
+from hypothesis import given
+from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.chat.engines import model_identity
 from h2htalk.curation import stages
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.curate import curate
+from h2htalk.curation.licences import LICENCES, find_licence, mixture, refusal, require_allowed
 from h2htalk.curation.prompts import Prompts
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError
@@ -25,11 +30,6 @@ def read(tmp_path: Path, text: str, **replaced: object) -> stages.CurateSpec:
     path = tmp_path / "curate.toml"
     path.write_text(text)
     return stages.read_spec(path, **replaced)  # type: ignore[arg-type]
-
-
-def test_the_command_line_replaces_workspace_and_processes(tmp_path: Path) -> None:
-    spec = read(tmp_path, f"processes = 4\n{START}", workspace=tmp_path / "$odd", processes=1)
-    assert (spec.workspace, spec.processes) == (str(tmp_path / "$odd"), 1)
 
 
 def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +54,9 @@ def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, m
         "hub:lab/made@v1.0",
     )
     assert (simulate.user, simulate.companion) == (f"hf:{tmp_path / 'mine'}", "openai:gpt-4o")
+    # The command line replaces the workspace and the number of processes.
+    spec = read(tmp_path, f"processes = 4\n{START}", workspace=tmp_path / "$odd", processes=1)
+    assert (spec.workspace, spec.processes) == (str(tmp_path / "$odd"), 1)
 
 
 @pytest.mark.parametrize(
@@ -159,25 +162,18 @@ def test_a_project_gives_the_same_bytes_in_any_folder(tmp_path: Path, monkeypatc
     assert any(name.startswith("chat-") for name in kept)
 
 
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("server:owner/name@http://10.0.0.7:8000/v1", "server:owner/name"),
-        ("server:a@b@https://gpu.example.org/v1", "server:a@b"),
-        ("", ""),
-    ],
-)
-def test_a_model_is_named_without_its_address(model: str, name: str) -> None:
-    assert model_identity(model) == name
-    assert origin(model) == f"model:{name}"
-
-
 def origin(model: str) -> str:
     """The origin of the references that a model writes."""
     return Composer(model, (), 1, 0, Prompts.load(), b"").origin
 
 
-def test_the_identity_of_a_model_in_a_folder_depends_on_its_files(tmp_path: Path) -> None:
+def test_a_model_is_named_without_its_address_and_by_the_files_of_its_folder(tmp_path: Path) -> None:
+    for server, address in (
+        ("server:owner/name", "@http://10.0.0.7:8000/v1"),
+        ("server:a@b", "@https://b.org/v1"),
+        ("", ""),
+    ):
+        assert (model_identity(server + address), origin(server + address)) == (server, f"model:{server}")
     names = []
     for place, size in (("a", 10), ("b", 10), ("c", 11)):
         folder = tmp_path / place / "my-model"
@@ -188,3 +184,33 @@ def test_the_identity_of_a_model_in_a_folder_depends_on_its_files(tmp_path: Path
     assert names[0] == names[1] != names[2]
     assert names[0].startswith("hf:my-model, sha256 ")
     assert origin(f"hf:{folder}") == "model:hf:my-model"
+
+
+KNOWN = sorted(licence.id for licence in LICENCES.values())
+
+
+@given(st.lists(st.sampled_from(KNOWN), max_size=5))
+def test_a_mixture_depends_on_no_order_and_allows_every_part(licences: list[str]) -> None:
+    found = mixture(licences)
+    assert found == mixture(reversed(licences))
+    if found is not None:
+        assert [refusal(licence, found) for licence in licences] == [None] * len(licences)
+
+
+def test_a_mixture_and_a_release_allow_the_same() -> None:
+    for licences, expected in table("curation", "mixtures_of_licences"):
+        assert mixture(licences) == expected, licences
+    for one, other in combinations(KNOWN, 2):
+        possible = [r for r in KNOWN if refusal(one, r) is None and refusal(other, r) is None]
+        open_to_all = [r for r in possible if (found := find_licence(r)) is not None and found.adaptation]
+        assert bool(open_to_all) == (mixture([one, other]) is not None), (one, other)
+    # The error names a release that allows all sources.
+    with pytest.raises(ConfigError, match=r"set gather.licence = 'CC-BY-NC-4\.0', which allows all sources"):
+        require_allowed([("smile", "MIT"), ("esconv", "CC-BY-NC-4.0")], "CC-BY-4.0")
+
+
+@pytest.mark.parametrize(("source", "release", "reason"), table("curation", "refused_licences"))
+def test_a_source_that_may_not_enter_a_release(source: str, release: str, reason: str) -> None:
+    assert reason in (refusal(source, release) or "")
+    with pytest.raises(ConfigError, match=r"source 'esconv' cannot enter a release under"):
+        require_allowed([("smile", "CC0-1.0"), ("esconv", source)], release)

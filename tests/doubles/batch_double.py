@@ -21,8 +21,7 @@ import httpx2
 import openai
 import pytest
 from loopback import completion, message
-from provider_batches import BatchApi, Found, Job
-from provider_model import Refused, error
+from providers import BatchApi, Found, Job, Refused, error
 
 from h2htalk.chat.batch.batch_runner import BatchRun
 from h2htalk.chat.batch.job_apis import AnthropicJobs, OpenAIJobs

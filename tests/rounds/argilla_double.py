@@ -156,8 +156,6 @@ class ArgillaDouble(HttpServer):
                 made["inserted_at"] = f"2030-01-01T00:00:{next(self.count):09}"
                 self.datasets[made["id"]] = made | {kind: [] for kind in PARTS.values()} | {"facts": body["metadata"]}
                 return _without(self.datasets[made["id"]])
-            case "DELETE", "datasets", id:
-                return _without(self.datasets.pop(id))
             case "GET", "me", "datasets", id, "metadata-properties":
                 return {"items": self.datasets[id]["metadata"]}
             case ("GET", "datasets", id, ("fields" | "questions") as kind):

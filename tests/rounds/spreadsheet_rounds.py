@@ -21,8 +21,6 @@ SAID = {
     "en": ("My tomatoes have their first flowers!", "After all that watering. Which one was first?"),
     "zh": ("番茄终于开花了！", "浇了那么久的水，总算等到了。"),
 }
-# Names of another round: a different one, and the same one in another folder.
-SAME = ("other", "round")
 TITLES = {"en": "Session 1", "zh": "第 1 组"}
 
 

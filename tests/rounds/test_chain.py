@@ -1,22 +1,168 @@
-"""A chain of rounds: from a workspace to a crowd, from what the crowd keeps to experts and to a safety round."""
+"""Items and where they come from; a chain of rounds: from a workspace to a crowd, to experts and to a safety round."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from chain_made import candidate, closed, crisis_candidate, crowd_round, items_of, spec_of
 from curation_made import finished
 from kills import interrupted_at
-from rounds_made import begin, crowd, expert, files_of, people
+from releases_made import case
+from rounds_made import (
+    SCENARIO,
+    begin,
+    candidate,
+    closed,
+    crisis_candidate,
+    crowd,
+    crowd_round,
+    expert,
+    files_of,
+    items_of,
+    people,
+    spec_of,
+    write,
+)
+from tables import table
 
 from h2htalk.data.links import Link, read_links
+from h2htalk.data.scenario import Turn
+from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.item_sources import case_item, read_items
+from h2htalk.rounds.items import Item, check_values
 from h2htalk.rounds.lifecycle import open_round
+from h2htalk.rounds.questions import QUESTIONS, Kind
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import RoundSpec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
+
+TALK = [{"role": "user", "content": "你好"}, {"role": "companion", "content": "嗯"}]
+WHOLE: dict[str, Any] = {"id": "a-1", "language": "zh", "prompt": TALK, "context": {"memories": "likes rain"}}
+WHOLE |= {"response": "r", "reference": "p", "labels": ["keep", "drop"], "crisis": True, "subtask": "dialogue_base"}
+WHOLE |= {"gold": {"keep": "keep"}, "suggested": {"quality": 4}, "note": "n"}
+
+
+def test_items_as_json_and_their_stored_answers() -> None:
+    item = Item.from_dict(WHOLE)
+    assert item.to_dict() == WHOLE
+    assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item("a", "en", (Turn("user", "hi"),))
+    # Gold and suggested answers must be valid.
+    item = Item.from_dict(WHOLE)
+    assert check_values(item, QUESTIONS["crowd"]) is item
+    for changed, says in (
+        ({"gold": {"kept": "keep"}}, "gold: unknown question 'kept'"),
+        ({"gold": {"keep": "perhaps"}}, "gold: 'perhaps' is not valid for keep"),
+        ({"suggested": {"quality": 9}}, "suggested: 9 is not valid for quality"),
+    ):
+        with pytest.raises(DataError, match=says):
+            check_values(Item.from_dict(WHOLE | changed), QUESTIONS["crowd"])
+    for changed, message in table("rounds", "invalid_items"):
+        with pytest.raises(DataError, match=message):
+            Item.from_dict(WHOLE | changed, "items.jsonl:1")
+
+
+def test_items_of_a_split() -> None:
+    items = {item.id: item for item in read_items("mini@1").items}
+    assert len(items) == len(load_split("mini@1").scenarios)
+    item = items[SCENARIO.id]
+    assert item.turns == SCENARIO.turns
+    assert item.reference == SCENARIO.reference
+    assert item.subtask == "dialogue_schedule"
+    passages = dict(item.context)
+    assert list(passages) == ["persona", "today_schedule", "current_activity"]
+    assert passages["persona"] == load_split("mini@1").personas[SCENARIO.persona].descriptions["en"]
+    plan: Any = SCENARIO.inputs["today_schedule"][0]
+    assert passages["today_schedule"].startswith(f"{plan.time}  {plan.activity}\n")
+    assert {i.crisis for i in items.values()} == {True, False}
+
+
+def test_items_of_a_stage_with_suggestions(tmp_path: Path) -> None:
+    stage = tmp_path / "06-reviewed"
+    write(stage / "kept" / "part-00000.jsonl", [candidate("c-2", "needs_people")])
+    write(stage / "kept" / "part-00001.jsonl", [candidate("c-1", "accept")])
+    with pytest.raises(RoundError, match="this stage is not finished"):
+        read_items(str(stage))
+    (stage / "summary.json").write_text("{}")
+    items = read_items(str(stage)).items
+    assert [item.id for item in items] == ["c-1", "c-2"]
+    assert items[0].suggested == {"keep": "keep", "accuracy": 4, "subtask": "dialogue_base"}
+    assert "keep" not in items[1].suggested
+    assert [item.id for item in read_items(str(stage), ["needs_people"]).items] == ["c-2"]
+    assert len(read_items(str(stage), ["needs_people", "accept"]).items) == 2
+    with pytest.raises(RoundError, match=r"status 'need_people'; choose from accept \(1\), needs_people \(1\)"):
+        read_items(str(stage), ["accept", "need_people"])
+
+
+def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
+    talk = {"id": "d-1", "language": "en", "messages": [{"role": "user", "content": "hi"}]}
+    talk |= {"metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}}}
+    records = [{"id": "i-1", "language": "en", "prompt": "hi"}, SCENARIO.to_dict(), candidate("c-1", "accept"), talk]
+    source = read_items(str(write(tmp_path / "all.jsonl", records)))
+    items = {item.id: item for item in source.items}
+    assert set(items) == {"i-1", SCENARIO.id, "c-1", "d-1"}
+    assert items["d-1"].crisis
+    # What nobody reads comes along, unchanged; an item that was written as one has no other record.
+    assert source.records == {SCENARIO.id: SCENARIO.to_dict(), "c-1": records[2], "d-1": talk}
+    # A possible crisis was lost with the scenario, and a companion's harm that nobody had decided on.
+    for noted in ({"possible_crisis": True}, {"tags": ["companion.harm"]}):
+        record = candidate("c-1", "accept")
+        record["scenario"]["metadata"] = {"safety": {"risk": "none", **noted}}
+        (item,) = read_items(str(write(tmp_path / "c.jsonl", [record]))).items
+        assert item.crisis
+    # Invalid records are named by line.
+    invalid: dict[str, list[Any]] = {"contains no items": [], "all.jsonl:1: neither an item": [{"name": "a"}]}
+    invalid |= {"'a' occurs twice": [{"id": "a", "language": "en", "prompt": "x"}] * 2, "all.jsonl:1": [[1]]}
+    for message, lines in invalid.items():
+        with pytest.raises((DataError, RoundError), match=message):
+            read_items(str(write(tmp_path / "all.jsonl", lines)))
+
+
+FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}
+SESSIONS = [
+    {"turns": [{"user": "I fed Pip.", "reference": "Good.", "points": ["stays"]}]},
+    {"gap_days": 12, "turns": [{"user": "Hello again.", "reference": "How is Pip?", "points": ["calls"]}]},
+]
+POINTS = [{"id": "stays", "kind": "must", "text": "The reply stays."}]
+POINTS += [{"id": "calls", "kind": "must_not", "text": "The reply forgets Pip."}]
+
+
+def test_a_case_is_read_whole_and_a_sexual_one_announced() -> None:
+    item = case_item(case(1, sessions=SESSIONS, points=POINTS, facts=[FACT]))
+    said = [turn.content for turn in item.turns]
+    assert said == ["I fed Pip.", "Good.", "[12 days later] Hello again.", "How is Pip?"]
+    context = dict(item.context)
+    assert context["points"] == "1. must: The reply stays.\n2. must_not: The reply forgets Pip."
+    assert context["facts"] == "stated: The cat is Pip."
+    assert "Nora" in context["persona"]
+    assert item.crisis
+    # Annotators met a case that is tagged `sexual.explicit` unannounced.
+    item = case_item(case(1, study="instructions", sessions=SESSIONS, points=POINTS, tags=["sexual.explicit"]))
+    assert (item.explicit, item.crisis, item.notice) == (True, True, "explicit_notice")
+
+
+def test_cases_of_a_split_and_of_a_file_are_items(tmp_path: Path) -> None:
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case(1).to_dict()) + "\n" + json.dumps(case(2).to_dict()) + "\n")
+    for name in (str(tmp_path), str(tmp_path / "cases.jsonl")):
+        source = read_items(name, kind="expert")
+        assert [item.id for item in source.items] == ["case-en-1", "case-en-2"]
+        assert source.records["case-en-1"]["study"] == "high_risk"
+
+
+@pytest.mark.parametrize("kind", ["expert", "adjudication"])
+def test_sets_that_are_about_crises_can_be_opened(tmp_path: Path, kind: Kind) -> None:
+    """They were refused, as no session may hold so many crises; but the manager cannot choose other items."""
+    lines = [case(number).to_dict() for number in range(1, 8)]
+    if kind == "adjudication":
+        tie = {"language": "en", "prompt": "hi", "labels": ["a", "b"], "crisis": True}
+        lines = [{"id": f"t{n}", **tie} for n in range(7)]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    status, _ = open_round(RoundSpec(kind=kind, items=str(tmp_path / "items.jsonl")), tmp_path / "round")
+    assert (status.state, status.items) == ("open", 7)
 
 
 def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path) -> None:
@@ -47,22 +193,17 @@ def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path
     assert RoundFolder(tmp_path / "safety").sources() == RoundFolder(tmp_path / "expert").sources()
 
 
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        ("safety", "a round of safety does not ask what to keep; name a closed round of crowd or expert"),
-        ("dropped", r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
-    ],
-)
-def test_a_round_that_experts_cannot_continue(tmp_path: Path, state: str, message: str) -> None:
-    path = begin(tmp_path, "safety" if state == "safety" else "crowd", 2, people=2, overlap=2)
-    closed(path, {"perception": "5", "violation": "no"} if state == "safety" else crowd("drop"))
-    spec = spec_of("expert", path)
-    before = files_of(path)
-    with pytest.raises((RoundError, DataError), match=message):
-        open_round(spec, tmp_path / "expert")
-    assert files_of(path) == before
-    assert not (tmp_path / "expert").exists()
+def test_a_round_that_experts_cannot_continue(tmp_path: Path) -> None:
+    asks = "a round of safety does not ask what to keep; name a closed round of crowd or expert"
+    for kind, typed, message in (
+        ("safety", {"perception": "5", "violation": "no"}, asks),
+        ("crowd", crowd("drop"), r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
+    ):
+        path = closed(begin(tmp_path / kind, kind, 2, people=2, overlap=2), typed)
+        spec, before = spec_of("expert", path), files_of(path)
+        with pytest.raises((RoundError, DataError), match=message):
+            open_round(spec, tmp_path / "expert")
+        assert (files_of(path), (tmp_path / "expert").exists()) == (before, False)
 
 
 def test_a_refused_opening_leaves_neither_links_nor_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

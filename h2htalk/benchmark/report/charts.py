@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from h2htalk.benchmark.observations import Figure
 from h2htalk.text.escaping import printable
@@ -147,7 +147,8 @@ class Mark:
 def clipped(name: str, longest: int = 40) -> str:
     """Cut a name so that a chart has room for it; control characters are shown."""
     shown = printable(name[: longest + 1])
-    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+    room = [*accumulate(1 + (sign > "\u2e7f") for sign in shown)]  # Chinese takes twice the room
+    return shown if not room or room[-1] <= longest else shown[: sum(one < longest for one in room)] + "…"
 
 
 def _columns(words: str) -> float:

@@ -21,7 +21,7 @@ import yaml
 from command_line import h2htalk_here
 from hosted_made import call_of
 from loopback import Answer, LoopbackServer
-from provider_model import fill
+from providers import fill
 from runs_made import baseline_run
 from studies_made import HARMFUL, KEY, REPLY, Companion, block, cases_of, judge_of, spec, write_cases, write_script
 

@@ -20,8 +20,7 @@ from command_line import scripted
 from hosted_runs import MODELS, OPENAI_FIRST
 from judged_made import LEVELS, answered_run, command, evaluated, judge_file, judging_of, scripted_judge, verdict
 from loopback import LoopbackServer
-from provider_model import Asked, Model
-from providers import ProviderServer, price_file
+from providers import Asked, Model, ProviderServer, price_file
 
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers

@@ -15,7 +15,7 @@ import pytest
 from batch_double import CALL_USD, KEY, PRICE, PROVIDERS, BatchDouble, Killed, fail_at, fates, requests
 from hypothesis import example, given
 from hypothesis import strategies as st
-from provider_model import Refused
+from providers import Refused
 
 from h2htalk.data.files import AppendLog
 from h2htalk.errors import ConfigError, ModelCallError

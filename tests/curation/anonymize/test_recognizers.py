@@ -105,18 +105,13 @@ SPANS = st.builds(
 )
 
 
-@given(st.lists(SPANS, max_size=12))
-def test_every_character_stays_marked_and_once(found: list[Span]) -> None:
+@given(st.lists(SPANS, max_size=12), st.randoms(use_true_random=False))
+def test_every_character_stays_marked_and_once_in_any_order_of_finding(found: list[Span], rng: random.Random) -> None:
     settled = resolve_overlaps(found)
+    assert resolve_overlaps(rng.sample(found, len(found))) == settled
     marked = [at for span in settled for at in range(span.start, span.end)]
     assert sorted(marked) == sorted({at for span in found for at in range(span.start, span.end)})
     assert settled == sorted(settled)
-
-
-@given(st.lists(SPANS, max_size=8), st.integers(0, 99))
-def test_the_order_of_finding_does_not_matter(found: list[Span], seed: int) -> None:
-    shuffled = random.Random(seed).sample(found, len(found))
-    assert resolve_overlaps(shuffled) == resolve_overlaps(found)
 
 
 def test_of_overlapping_spans_one_stays() -> None:
@@ -132,23 +127,17 @@ def test_of_overlapping_spans_one_stays() -> None:
     assert [text[s.start : s.end] for s in people] == ["何丽娟"]
 
 
-@pytest.mark.parametrize(("given_text", "expected"), table("curation", "shapes_of_characters"))
-def test_other_shapes_of_a_character_read_as_the_plain_one(given_text: str, expected: str) -> None:
-    assert plain(given_text) == expected
+def test_other_shapes_of_a_character_read_as_the_plain_one() -> None:
+    for given_text, expected in table("curation", "shapes_of_characters"):
+        assert plain(given_text) == expected
 
-
-@pytest.mark.parametrize("kept", ["一二三幺", "今天。好", "《活着》", "éß", "高兴😀", "\ud800\x00\u202e"])
-def test_what_is_no_shape_of_something_plain_stays(kept: str) -> None:
-    assert plain(kept) == kept
+    for kept in ("一二三幺", "今天。好", "《活着》", "éß", "高兴😀", "\ud800\x00\u202e"):
+        assert plain(kept) == kept
 
 
 @given(st.text(alphabet=st.characters(codec=None)))
-def test_the_length_never_changes(text: str) -> None:
-    assert len(plain(text)) == len(text)
-
-
-@given(st.text())
 def test_all_strings_of_a_reading_have_one_length_and_places_lie_in_the_text(text: str) -> None:
+    assert len(plain(text)) == len(text)
     reading = normalize_text(text)
     assert len({len(reading.visible), len(reading.text), len(reading.digits)}) == 1
     for place in range(len(reading.text)):
@@ -165,12 +154,10 @@ def test_unseen_characters_and_han_digits() -> None:
     reading = normalize_text("幺三八 1o2O你")
     assert reading.text == "幺三八 1o2o你"
     assert reading.digits == "138 1020你"
-
-
-@pytest.mark.parametrize(("text", "language", "meant"), table("curation", "disguises"))
-def test_a_disguise_reads_as_what_it_means(text: str, language: str, meant: str | None) -> None:
-    found = deobfuscate(normalize_text(text), language)
-    assert (found and found[0].text) == meant
+    # A disguise reads as what it means.
+    for text, language, meant in table("curation", "disguises"):
+        found = deobfuscate(normalize_text(text), language)
+        assert (found and found[0].text) == meant, text
 
 
 _WORDS = ["然后", "不要", "四个6", "下划线", "bravo ", "one ", "double ", " then ", "yao ", "ab"]

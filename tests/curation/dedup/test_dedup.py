@@ -1,25 +1,76 @@
-"""Dedup: duplicates and items of splits are removed, in any order and after any kill."""
+"""Dedup: which dialogues are alike, which of them stays, items of splits, in any order and after any kill."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from compose_made import script
-from curation_made import all_files, run_one
-from dedup_made import dedup, deduplicated, dialogue, edited, words, workspace_of
+from curation_made import all_files, finished, run_one
+from hypothesis import given
+from hypothesis import strategies as st
+from tables import table
 
 import h2htalk.curation.dedup.stage as module
 from h2htalk.curation.candidates import Candidate
+from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
+from h2htalk.curation.dedup.compared_texts import Sides, match, plain, similarity, text_hash
+from h2htalk.curation.dedup.contamination import SplitIndex
+from h2htalk.curation.dedup.signatures import map_part, quality, signature
 from h2htalk.curation.show import explain
-from h2htalk.curation.stages import ComposeSettings
+from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stages import ComposeSettings, DedupSettings
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.languages import Language, find_language
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.data.split_output import export_split
-from h2htalk.data.splits import load_split
+from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError
+
+
+def dialogue(name: str, *contents: str, language: Language = "en", metadata: dict[str, Any] | None = None) -> Dialogue:
+    """A dialogue whose messages are the user's and the companion's in turn."""
+    turns = tuple(Turn("companion" if n % 2 else "user", text) for n, text in enumerate(contents))
+    return Dialogue(name, language, turns, {"source": "made"}, "CC0-1.0", metadata or {})
+
+
+def words(seed: object, count: int) -> str:
+    """A text of invented words; two seeds share next to none."""
+    rng = random.Random(str(seed))
+    return " ".join("".join(rng.choices("abcdefghiklmnoprstuvw", k=rng.randint(2, 9))) for _ in range(count))
+
+
+def edited(text: str, share: float, seed: object = 0) -> str:
+    """A share of the characters replaced."""
+    rng = random.Random(f"{seed} {text}")
+    units = list(text)
+    for place in rng.sample(range(len(units)), round(share * len(units))):
+        units[place] = rng.choice("xyz")
+    return "".join(units)
+
+
+def workspace_of(folder: Path, dialogues: Sequence[Dialogue], part: int = 3) -> Workspace:
+    """A workspace whose safety stage has kept the dialogues."""
+    return finished(folder, "safety", [d.to_dict() for d in dialogues], part)
+
+
+def dedup(workspace: Workspace, splits: tuple[str, ...] = (), processes: int = 1) -> RecordCounts:
+    return run_one("dedup", workspace, DedupSettings(contamination_splits=splits), processes=processes)
+
+
+def deduplicated(
+    folder: Path, dialogues: Sequence[Dialogue], splits: tuple[str, ...] = (), part: int = 3
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """The kept and the rejected lines of a run, by id."""
+    workspace = workspace_of(folder, dialogues, part)
+    dedup(workspace, splits)
+    stage = workspace.stage("dedup")
+    kept, rejected = ({one["id"]: dict(one) for one in stage.records(kind)} for kind in ("kept", "rejected"))
+    return kept, rejected
 
 
 def one(n, share=0.0, name=None, **more):
@@ -235,3 +286,196 @@ def test_folded_replies_become_references(tmp_path: Path) -> None:
     assert candidate.scenario.licence == "CC-BY-4.0"
     story = explain(workspace, "q-000001")
     assert ("dedup", "rejected", "folded") in [(e.stage, e.what, e.details.get("reason")) for e in story]
+
+
+A, B, C = words("a", 20), words("b", 20), words("c", 20)
+LONG, LONGER = words("reply", 40), words("other", 40)
+SHORT = words("short", 60)[:180]
+HALF = edited(LONGER, 0.43)  # more similar than by chance, less than both sides must be
+OPENING = words("opening", 200)
+
+
+def sides(user, companion, language="en"):
+    return Sides(language, user, companion)
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_similarity_is_symmetric_and_between_0_and_1(a, b):
+    assert similarity(a, b) == similarity(b, a)
+    assert 0 <= similarity(a, b) <= 1
+    assert (similarity(a, b) == 1) == (a == b)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.15])
+def test_long_texts_are_compared_by_their_beginnings_and_lengths(share):
+    text = words("long", 5000)
+    assert len(text) > 20_000
+    assert abs(similarity(text, edited(text, share)) - (1 - share)) < 0.03
+    assert similarity(text, text + text) == 0.5
+    assert similarity(text, words("unrelated", 5000)) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "on"),
+    [
+        (sides(A, B), sides(A, B), "both"),
+        (sides(A, B), sides(edited(A, 0.15), edited(B, 0.15)), "both"),
+        (sides(A, B), sides(edited(A, 0.1), C), "inputs"),
+        (sides(A, B), sides(A, C), "inputs"),
+        (sides(HALF, SHORT), sides(LONGER, edited(SHORT, 0.1)), "references"),
+        (sides("oh dear", LONG), sides("well now", edited(LONG, 0.1)), "both"),
+        (sides(HALF, SHORT[:160]), sides(LONGER, SHORT[:160]), "references"),
+        (sides(A[:24], B), sides(A[:24], C), "inputs"),
+        (sides("hi", "hello you"), sides("hi", "hello you"), "both"),
+        (sides(f"{A}\n{B}", C), sides(f"{edited(A, 0.1)}\n{edited(B, 0.1)}", LONG), "inputs"),
+    ],
+)
+def test_duplicates(a, b, on):
+    found = match(a, b, 0.7)
+    assert found is not None
+    assert found.on == on
+
+
+DIFFERENT = {
+    "other": (sides(A, LONG), sides(B, LONGER)),
+    "one reply": (sides(A, LONG), sides(B, LONG)),
+    "one reply to a line": (sides("My cat died last week.", LONG), sides("I am new in this town.", LONG)),
+    "replies less alike": (sides(HALF, LONG), sides(LONGER, edited(LONG, 0.24))),
+    "reply of a phrase": (sides(HALF, SHORT[:159]), sides(LONGER, SHORT[:159])),
+    "inputs less alike": (sides(LONG, A), sides(edited(LONG, 0.24), B)),
+    "inputs of a phrase": (sides(A[:23], B), sides(A[:23], C)),
+    "long opening": (sides(f"{OPENING}\n{A}", B), sides(f"{OPENING}\n{C}", B)),
+    "long opening and other reply": (sides(f"{OPENING}\n{A}", B), sides(f"{OPENING}\n{C}", LONG)),
+    "greeting": (sides("hi there", A), sides("hi there", B)),
+    "zh phrase": (sides("我今天好累", "听起来很不容易"), sides("我和他吵架了", "听起来很不容易")),
+    "shared opening": (sides(f"{LONG}\n{A}", B), sides(f"{LONG}\n{C}", B)),
+    "opening only": (sides(f"{LONG}\n{A}", B), sides(LONG, B)),
+    "empty": (sides("", ""), sides(A, "")),
+    "emoji": (sides("🙂", "🙂🙂"), sides("🙃", "💔💔")),
+}
+
+
+@pytest.mark.parametrize(("a", "b"), DIFFERENT.values(), ids=DIFFERENT)
+def test_no_duplicates(a, b):
+    assert match(a, b, 0.7) is None
+    assert match(b, a, 0.7) is None
+
+
+def test_what_is_compared_hashes_that_never_change_and_a_complete_reply() -> None:
+    for text, language, compared in table("curation", "compared_texts"):
+        assert plain(text, language) == compared
+    assert (text_hash("你好"), int(signature("hello there", 3).sum(dtype="u8"))) == (15910808664728542293, 50579719761)
+    # A complete reply ends like a sentence.
+    ends = ["Good night.", "“晚安”", "Good night 🌙", "嗯……", "I think that the", "我觉得", "其次，"]
+    assert [quality(dialogue("a", "Hello", end))[2] for end in ends] == [False] * 4 + [True] * 3
+    assert all(quality(dialogue("a", "Hello.", "Yes?", end))[2] for end in ends)  # the user's
+
+
+def test_many_texts_with_one_phrase_give_few_pairs_each():
+    made = [dialogue(f"d{n}", f"{words('frame', 60)} {n:05}", words(n, 9)) for n in range(600)]
+    part = map_part([one.to_dict() for one in made], SplitIndex([], 0.8))
+    first, second = find_pairs(MappedDialogues([part]))
+    assert (first < second).all()
+    assert 0 < len(first) <= 64 * len(made)
+
+
+REVIEW = {"safety": {"action": "review"}}
+
+
+def test_the_better_of_two_is_decided_by_safety_turns_an_end_a_longer_reply_or_its_id() -> None:
+    for better, worse in (
+        (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes.", "And?", "No.", metadata=REVIEW)),
+        (dialogue("b", "Hi.", "Yes", "And?", "No"), dialogue("a", "Hi.", "A much longer reply is here.")),
+        (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes, I have been meaning to")),
+        (dialogue("b", "Hi.", "Yes, go on."), dialogue("a", "Hi, this is how it all began, listen.", "No.")),
+        (dialogue("a", "Hi.", "Yes."), dialogue("b", "Hi.", "Yes.")),
+    ):
+        assert quality(better) < quality(worse)
+
+
+MINI = load_split("mini@1")
+CHATS = [s for s in MINI.scenarios if s.subtask == "dialogue_base"]
+INDEX = SplitIndex([MINI], 0.8)
+
+
+def find_items(*dialogues):
+    return [INDEX.find(one) for one in dialogues]
+
+
+def holding(scenario, share=0.0, reference="nothing of it"):
+    """A longer dialogue from which a scenario's history could be extracted."""
+    before = (Turn("user", words("before", 12)), Turn("companion", words("reply", 12)))
+    own = (Turn(turn.role, edited(turn.content, share)) for turn in scenario.turns)
+    after = (Turn("companion", reference), Turn("user", words("after", 12)))
+    return Dialogue("held", scenario.language, (*before, *own, *after))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_histories_are_found_in_longer_dialogues(share):
+    held = find_items(*(holding(scenario, share) for scenario in CHATS))
+    assert [f and f["of"] for f in held] == [scenario.id for scenario in CHATS]
+    assert all(f["on"] == "inputs" and f["split"] == "mini" and f["similarity"] >= 0.8 for f in held)
+
+
+@pytest.mark.parametrize("scenario", CHATS, ids=lambda s: s.id)
+def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
+    plain, longer = (
+        dialogue("d", words("u", 10), text, language=scenario.language)
+        for text in (scenario.reference, f"{words('x', 8)}. {scenario.reference}")
+    )
+    assert [f and (f["of"], f["on"]) for f in find_items(plain, longer)] == [(scenario.id, "reference")] * 2
+
+
+def test_what_is_searched_where() -> None:
+    second = "The other good reply tells of the kiln, the wet clay and the long way home by tram."
+    scenario = replace(CHATS[0], references=("Yes.", second))
+    one = SplitIndex([replace(MINI, scenarios=(scenario,))], 0.8).find(dialogue("d", "Hello.", second))
+    assert one == {"of": scenario.id, "split": "mini", "on": "reference", "similarity": 1.0}
+    # A reference is searched in replies alone.
+    assert find_items(dialogue("d", CHATS[0].reference, words("r", 10), language=CHATS[0].language)) == [None]
+    # Unrelated dialogues contain no item.
+    hostile = ["", "?", "🙂🙂", "\0", "\ud800", "a b " * 50_000]
+    texts = [(text or "-", text or "-") for text in hostile]
+    texts += [(words("u", 10), find_language(language).null_memory) for language in ("en", "zh")]
+    for language in ("en", "zh"):
+        assert not any(find_items(*(dialogue(str(n), *pair, language=language) for n, pair in enumerate(texts))))
+    # A run of turns is found anywhere in its order.
+    scenario = next(s for s in CHATS if len(s.turns) == 5)
+    said = [turn.content for turn in scenario.turns]
+    whole, swapped = [*said, "x"], [*reversed(said), "x"]
+    held = find_items(
+        dialogue("a", words("b", 9), "Oh.", *whole, language=scenario.language),
+        dialogue("b", *swapped, language=scenario.language),
+    )
+    assert (held[0] or {})["similarity"] == 1.0
+    assert held[1] is None
+
+
+def split_of(*openings: str) -> Split:
+    scenario = next(s for s in CHATS if s.language == "en")
+    made = [
+        replace(scenario, id=f"i{n:04}", inputs={"history": (Turn("user", text),)}, references=("Yes.",))
+        for n, text in enumerate(openings)
+    ]
+    return replace(MINI, name="many", scenarios=tuple(made))
+
+
+@pytest.mark.parametrize("count", [1, 51, 400])
+def test_an_input_of_many_items_is_found(count):
+    """The shingles of more than 50 items were ignored, so the exact copy of a common input was not found."""
+    text = words("asked by all", 15)
+    index = SplitIndex([split_of(*[text] * count)], 0.8)
+    copies = [dialogue("a", text, "No."), dialogue("b", edited(text, 0.1), "No."), dialogue("c", "Well. " + text)]
+    found = [index.find(copy) for copy in copies]
+    assert [held and held["of"] for held in found] == ["i0000"] * 3
+    assert [held["similarity"] for held in found if held][::2] == [1.0, 1.0]
+
+
+def test_a_text_of_common_phrases_is_found():
+    """Each text has two halves, and more than fifty others share one of them with it."""
+    asked = [f"{words(a, 6)} {words(-b, 6)}" for a in range(1, 53) for b in range(1, 53)]
+    index = SplitIndex([split_of(*asked)], 0.8)
+    for share in (0.02, 0.05, 0.1):
+        copies = [dialogue(f"d{n}", edited(text, share), "No.") for n, text in enumerate(asked[::20])]
+        missed = [copy.id for copy in copies if index.find(copy) is None]
+        assert not missed, share

@@ -47,16 +47,10 @@ def message(role: str, content: Any) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-@pytest.mark.parametrize(
-    "roles", [("user", "assistant"), ("seeker", "supporter"), ("Human", " AI "), ("来访者", "咨询师")]
-)
-def test_roles_have_many_names(roles: tuple[str, str]) -> None:
-    said = [message(role, text) for role, text in zip(roles, ("Hi", "Hello"), strict=True)]
-    found = READERS["messages"]({"id": 7, "messages": said})
-    assert (found.messages, found.raw_id) == (TWO, "7")
-
-
 def test_what_a_record_holds() -> None:
+    for user, companion in (("user", "assistant"), ("seeker", "supporter"), ("Human", " AI "), ("来访者", "咨询师")):
+        found = READERS["messages"]({"id": 7, "messages": [message(user, "Hi"), message(companion, "Hello")]})
+        assert (found.messages, found.raw_id) == (TWO, "7")
     parts = [{"type": "text", "text": "Hello"}, {"type": "output_text", "text": "there"}]
     said = [message("system", "Be Nora."), message("user", "Hi"), message("assistant", parts)]
     found = READERS["messages"]({"user_id": 12, "messages": said})
@@ -76,13 +70,9 @@ def test_what_a_record_holds() -> None:
     found = READERS["dialogues"](record)
     assert found.metadata == {"emotion": "joy", "interaction": "casual", "date": "2024-01-01"}
     assert (found.raw_id, found.person, found.language, found.licence) == ("d-1", "Ann", "en", "CC0-1.0")
-
-
-@pytest.mark.parametrize(("messages", "expected"), table("curation", "wrong_messages"))
-def test_wrong_messages(messages: Any, expected: str) -> None:
-    said = [message("user", "Hi"), *messages] if messages else messages
-    with pytest.raises(RefusedItem, match=expected):
-        READERS["messages"]({"messages": said})
+    for wrong, expected in table("curation", "wrong_messages"):
+        with pytest.raises(RefusedItem, match=expected):
+            READERS["messages"]({"messages": [message("user", "Hi"), *wrong] if wrong else wrong})
 
 
 HEADER = "questionID,questionTitle,questionText,topic,answerText,upvotes\n"
@@ -271,13 +261,6 @@ def test_columns_map_keys_of_records(tmp_path: Path) -> None:
         read_file(path, "question_answers")
 
 
-def test_a_line_that_is_too_long_rejects_its_item_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.curation.gather.records.MAX_LINE", 200)
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(jsonl(range(1, 2)) + b'"' + b"x" * 900 + b'"\n' + jsonl(range(2, 3)))
-    assert [said for _, _, said in items_of(path)] == ["I cannot sleep, night 1", "too_long", "I cannot sleep, night 2"]
-
-
 GOOD = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}
 
 
@@ -285,7 +268,7 @@ def reasons(items: list[Item]) -> list[str]:
     return [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items]
 
 
-def test_a_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
+def test_a_broken_or_too_long_line_is_refused_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = json.dumps(GOOD).encode()
     deep = b"[" * 100_000
     lines = [good, b'{"messages": [', good + b" 1", b"", b"7", b"\xff" + good, deep, good]
@@ -295,6 +278,9 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
     assert reasons(items) == ["read", "broken", "broken", "broken", "encoding", "broken", "read"]
     assert [item.row for item in items] == [1, 2, 3, 5, 6, 7, 8]
     assert [item.line for item in items] == [item.row for item in items]
+    monkeypatch.setattr("h2htalk.curation.gather.records.MAX_LINE", 200)
+    path.write_bytes(jsonl(range(1, 2)) + b'"' + b"x" * 900 + b'"\n' + jsonl(range(2, 3)))
+    assert [said for _, _, said in items_of(path)] == ["I cannot sleep, night 1", "too_long", "I cannot sleep, night 2"]
 
 
 @pytest.mark.parametrize(("names", "kept"), table("curation", "names_of_users"))
@@ -305,30 +291,24 @@ def test_names_of_the_user_are_kept_for_anonymize(tmp_path: Path, names: dict[st
     assert clean(item.content, "en").metadata == kept
 
 
-@pytest.mark.parametrize("form", ["{}\n", "[{}]"])
-def test_a_number_of_thousands_of_digits_and_nan_break_no_item(tmp_path: Path, form: str) -> None:
+def test_a_number_of_thousands_of_digits_and_nan_break_no_item(tmp_path: Path) -> None:
     """In an array it ended the process."""
-    path = tmp_path / "raw.jsonl"
     text = json.dumps(GOOD)[:-1] + ', "n": ' + "9" * 5000 + ', "m": NaN}'
-    path.write_text(form.replace("{}", text), encoding="utf-8")
-    assert reasons(read_file(path)) == ["read"]
+    for n, content in enumerate((f"{text}\n", f"[{text}]")):
+        (tmp_path / f"{n}.jsonl").write_text(content, encoding="utf-8")
+        assert reasons(read_file(tmp_path / f"{n}.jsonl")) == ["read"]
 
 
-@pytest.mark.parametrize(("form", "start"), [("messages", "[" * 100_000), ("memory_bank", '{"a":' + "[" * 100_000)])
-def test_a_file_that_is_nested_too_deeply_is_an_error(tmp_path: Path, form: str, start: str) -> None:
-    """It took gigabytes."""
-    (tmp_path / "raw.json").write_text(start)
-    with pytest.raises(DataError, match="nested too deeply"):
-        read_file(tmp_path / "raw.json", form)
-
-
-@pytest.mark.parametrize(
-    "text", ['[{"a": 1}, {"a": }]', '[{"a": 1}, {"a": "x', '[{"a": 1}', "[{}, 1 2]", "[{}] 1", "[{},]"]
-)
-def test_a_broken_array_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
-    (tmp_path / "raw.json").write_text(text)
-    with pytest.raises(DataError, match=r"raw\.json: broken JSON after item [012]: .*cannot be counted"):
-        read_file(tmp_path / "raw.json")
+def test_a_broken_array_or_one_that_is_nested_too_deeply_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    """A nested one took gigabytes."""
+    for form, start in (("messages", "["), ("memory_bank", '{"a":')):
+        (tmp_path / "raw.json").write_text(start + "[" * 100_000)
+        with pytest.raises(DataError, match="nested too deeply"):
+            read_file(tmp_path / "raw.json", form)
+    for text in ('[{"a": 1}, {"a": }]', '[{"a": 1}, {"a": "x', '[{"a": 1}', "[{}, 1 2]", "[{}] 1", "[{},]"):
+        (tmp_path / "raw.json").write_text(text)
+        with pytest.raises(DataError, match=r"raw\.json: broken JSON after item [012]: .*cannot be counted"):
+            read_file(tmp_path / "raw.json")
 
 
 JSON = st.recursive(
@@ -369,20 +349,15 @@ def refused(dialogue: RawDialogue) -> tuple[str, dict[str, int]]:
     return caught.value.reason, caught.value.evidence
 
 
-@pytest.mark.parametrize(
-    ("dialogue", "reason"),
-    [
-        (raw(), "empty"),
-        (raw((USER, "Hi"), (COMPANION, " \n ")), "empty"),
-        (raw((USER, "Hi"), (COMPANION, "\u202e\u2066")), "empty"),
-        (raw((USER, "Hi"), (USER, "Anyone?")), "one_speaker"),
-        (raw((USER, "Hi"), (COMPANION, "Hel\x00lo")), "control"),
-        (raw((USER, "Hi \ud83d"), (COMPANION, "Hello")), "encoding"),
-        (raw((USER, "Hi"), (COMPANION, "I know, and the")), "truncated"),
-    ],
-)
-def test_refused_conversations(dialogue: RawDialogue, reason: str) -> None:
-    assert refused(dialogue)[0] == reason
+def test_refused_conversations() -> None:
+    for reply, reason in (
+        *((reply, "empty") for reply in (" \n ", "\u202e\u2066")),
+        ("Hel\x00lo", "control"),
+        ("Hello \ud83d", "encoding"),
+        ("I know, and the", "truncated"),
+    ):
+        assert refused(raw((USER, "Hi"), (COMPANION, reply)))[0] == reason
+    assert (refused(raw())[0], refused(raw((USER, "Hi"), (USER, "Anyone?")))[0]) == ("empty", "one_speaker")
 
 
 def test_long_joined_and_open_messages() -> None:
@@ -414,13 +389,10 @@ def test_complete_and_incomplete_endings(language: Language, text: str, cut: boo
     assert breaks_off([Turn(role, content) for role, content in said], language) == cut
 
 
-@pytest.mark.parametrize(("text", "plain"), table("curation", "plain_text_of_html"))
-def test_plain_text_of_html(text: str, plain: str) -> None:
-    assert plain_text(text) == plain
-
-
-@pytest.mark.parametrize("piece", ["<", "<!--", "<script>", "&", "\n "])
-def test_hostile_html_takes_linear_time(piece: str) -> None:
-    start = time.process_time()
-    plain_text("<" + piece * (1_000_000 // len(piece)))
-    assert time.process_time() - start < 3
+def test_plain_text_of_html_and_of_hostile_html_in_linear_time() -> None:
+    for text, plain in table("curation", "plain_text_of_html"):
+        assert plain_text(text) == plain
+    for piece in ("<", "<!--", "<script>", "&", "\n "):
+        start = time.process_time()
+        plain_text("<" + piece * (1_000_000 // len(piece)))
+        assert time.process_time() - start < 3, piece

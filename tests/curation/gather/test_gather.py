@@ -1,8 +1,10 @@
-"""Gather: raw files become dialogues with ids, provenance and a licence; refused items are counted."""
+"""Gather: raw files and simulated dialogues become records with ids, provenance and a licence."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,16 @@ import pytest
 from command_line import h2htalk
 from curation_made import all_files, run_one
 
+from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.erase import erase
+from h2htalk.curation.gather.simulation import END, Simulation, grid, open_simulation
 from h2htalk.curation.show import explain
-from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stages import GatherSettings, Source
+from h2htalk.curation.stage_folder import Kept, Outcome, RecordCounts, Rejected
+from h2htalk.curation.stages import CurateSpec, GatherSettings, SimulateSettings, Source
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.scenario import Dialogue
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.scenario import Dialogue, bundled_personas
 from h2htalk.errors import ConfigError, DataError
 
 
@@ -80,17 +86,12 @@ def test_the_audit_is_an_index_and_rejected_lines_have_no_text(tmp_path: Path) -
     assert counts.tags == {"cleaned": 1}
 
 
-def test_answers_to_one_question_are_linked(tmp_path: Path) -> None:
+def test_answers_to_one_question_are_linked_and_a_moved_file_is_the_same_setting(tmp_path: Path) -> None:
     (tmp_path / "raw.csv").write_text("questionID,question,answer\n7,Why?,So.\n8,How?,Thus.\n7,Why?,Who knows.\n")
-    gather(tmp_path, source(form="question_answers", path="raw.csv"))
+    first = gather(tmp_path, source(form="question_answers", path="raw.csv"))
     assert [d.provenance["question"] for d in kept(tmp_path)] == ["chat-q0001", "chat-q0002", "chat-q0001"]
-
-
-def test_a_moved_file_is_the_same_setting(tmp_path: Path) -> None:
-    write(tmp_path / "raw.jsonl", talk("Hi"))
-    first = gather(tmp_path, source())
-    (tmp_path / "raw.jsonl").rename(tmp_path / "moved.jsonl")
-    assert gather(tmp_path, source(path="moved.jsonl")) == first
+    (tmp_path / "raw.csv").rename(tmp_path / "moved.csv")
+    assert gather(tmp_path, source(form="question_answers", path="moved.csv")) == first
 
 
 def test_the_erased_are_recognized_after_lines_were_deleted(tmp_path: Path) -> None:
@@ -167,15 +168,6 @@ def test_a_raw_name_is_one_person_or_one_dialogue(tmp_path: Path) -> None:
     assert erase(place, "Am\u00e9lie").ids == ("chat-000004", "chat-p0003")
 
 
-def test_an_erasure_from_a_source_of_a_similar_name_does_not_count(tmp_path: Path) -> None:
-    """After `chat-b-000001` was erased, `chat` could be empty."""
-    (tmp_path / "work").mkdir()
-    write(tmp_path / "work/tombstones.jsonl", {"id": "chat-b-000001"})
-    (tmp_path / "raw.jsonl").write_text("\n")
-    with pytest.raises(DataError, match="holds no item"):
-        gather(tmp_path, source())
-
-
 def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", {"text": "Hi"}, {"text": "Ho"})
     with pytest.raises(DataError, match=r"all 2 items were rejected \(broken 2\); is its format really 'messages'"):
@@ -184,18 +176,19 @@ def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "raw.jsonl").write_bytes("".join(json.dumps(talk("你好"), ensure_ascii=False)).encode("gb18030"))
     with pytest.raises(DataError, match="iconv -f GB18030"):
         gather(tmp_path, source(), workspace="chinese")
+    # After `chat-b-000001` was erased, `chat` could be empty.
     (tmp_path / "raw.jsonl").write_text("\n\n")
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "empty/tombstones.jsonl", {"id": "chat-b-000001"})
     with pytest.raises(DataError, match="holds no item"):
         gather(tmp_path, source(), workspace="empty")
 
 
-def test_licences_are_checked_before_anything_is_read(tmp_path: Path) -> None:
+def test_a_source_and_its_records_have_a_licence_and_a_language(tmp_path: Path) -> None:
+    """The licence of a source is checked before anything is read."""
     with pytest.raises(ConfigError, match=r"cannot enter a release under CC-BY-4\.0"):
         gather(tmp_path, source(licence="CC-BY-NC-4.0", path="not-there"))
     assert not (tmp_path / "work/gather").exists()
-
-
-def test_records_of_another_licence_or_language_are_rejected(tmp_path: Path) -> None:
     kinds = [("en", "CC-BY-NC-4.0"), ("zh", "unknown"), ("en", "MIT")]
     write(tmp_path / "raw.jsonl", *({**talk("Hi"), "language": one, "licence": licence} for one, licence in kinds))
     counts = gather(tmp_path, source(form="dialogues"))
@@ -227,12 +220,11 @@ def test_earlier_states_are_no_rejected_dialogues(tmp_path: Path, person: str | 
     assert found == {"log-000001": "log-000002", "log-000003": "log-000002"}
     shown = h2htalk("curate", "funnel", str(workspace.path)).stdout
     assert "earlier states of conversations that another item continues: 2" in shown
-
-
-def test_the_same_beginning_of_other_people_is_kept(tmp_path: Path) -> None:
+    # The same beginning of other people is kept.
     hello = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello! How are you?"}]
     more = [*hello, {"role": "user", "content": "Sad."}, {"role": "assistant", "content": "I am here."}]
-    workspace = log(tmp_path, state(1, 4, "ada"), state(2, 6, "ben"), {"messages": hello}, {"messages": more})
+    others = [state(1, 4, "ada"), state(2, 6, "ben"), {"messages": hello}, {"messages": more}]
+    workspace = log(tmp_path / "others", *others)
     assert workspace.stage("gather").total().kept == 4
 
 
@@ -268,3 +260,138 @@ def test_public_data(tmp_path: Path, shared_data: Path) -> None:
     assert (counts.earlier, counts.reasons) == (0, {"truncated": 5, "empty": 1, "one_speaker": 1})
     persons = {d.provenance["person"] for d in kept(tmp_path) if "person" in d.provenance}
     assert len(persons) == 16
+
+
+@pytest.mark.parametrize("dialogues", [1, 54, 200])
+def test_cells_have_equal_shares_in_each_language(dialogues: int) -> None:
+    plans = grid(SimulateSettings(dialogues=dialogues), ("nora", "ren", "third"), seed=1)
+    assert [plan.id for plan in plans] == [f"simulated-{row:06}" for row in range(1, 2 * dialogues + 1)]
+    for language in LANGUAGES:
+        mine = [tuple(plan.kind.values()) for plan in plans if plan.language == language]
+        assert len(mine) == dialogues
+        shares = Counter(mine)
+        assert max(shares.values()) - (min(shares.values()) if len(shares) == 54 else 0) <= 1
+
+
+class Speaker:
+    """A model that replies by a table of (id, number) and remembers its requests."""
+
+    def __init__(self, answers: dict[tuple[str, int], Reply] | None = None) -> None:
+        self.answers = answers or {}
+        self.asked: list[Sequence[Request]] = []
+
+    def ask(self, requests: Sequence[Request], part: str) -> dict[tuple[str, int], Reply]:
+        self.asked.append(requests)
+        keys = [(request.id, request.sample) for request in requests]
+        return {key: self.answers.get(key, Reply(f"Line {key[1]} of {key[0]}.")) for key in keys}
+
+
+def simulation(**settings: Any) -> Simulation:
+    made = SimulateSettings(**{"user": "embedded", "companion": "embedded", "dialogues": 2, "turns": 4, **settings})
+    return open_simulation(CurateSpec("work", sections=(GatherSettings(simulate=made),)))
+
+
+def speak(made: Simulation, user: Speaker, companion: Speaker) -> list[Outcome]:
+    return made.talk(made.plans, {"user": user, "companion": companion}, "part-00000")  # type: ignore[dict-item]
+
+
+def outcome_of(reply: Reply, number: int) -> Outcome:
+    """The outcome of a dialogue of four messages in which one is this reply."""
+    made = simulation(dialogues=1, languages=("en",))
+    speaker = Speaker({("simulated-000001", number): reply})
+    return speak(made, speaker, speaker)[0]
+
+
+def said_in(outcome: Outcome) -> list[str]:
+    assert isinstance(outcome, Kept)
+    return [turn.content for turn in Dialogue.from_dict(outcome.record).messages]
+
+
+def test_all_dialogues_of_a_part_make_a_turn_together_and_each_model_is_the_assistant_of_its_own() -> None:
+    user, companion = Speaker(), Speaker()
+    outcomes = speak(simulation(), user, companion)
+    assert [len(requests) for requests in user.asked + companion.asked] == [4] * 4
+    assert [request.sample for requests in user.asked for request in requests] == [0] * 4 + [2] * 4
+    assert said_in(outcomes[0]) == [f"Line {number} of simulated-000001." for number in range(4)]
+    mine = user.asked[1][0].messages
+    theirs = companion.asked[1][0].messages
+    assert [message.role for message in mine] == ["system", "user", "assistant", "user"]
+    assert [message.role for message in theirs] == ["system", "user", "assistant", "user"]
+    assert mine[2].content == theirs[1].content == "Line 0 of simulated-000001."
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_model_sees_the_other_ones_instructions(language: str) -> None:
+    user, companion = Speaker(), Speaker()
+    made = simulation(dialogues=54, languages=(language,))
+    speak(made, user, companion)
+    descriptions = [persona.descriptions[language] for persona in bundled_personas().values()]  # type: ignore[index]
+    for mine, theirs in zip(user.asked[0], companion.asked[0], strict=True):
+        system = theirs.messages[0].content
+        assert any(text in system for text in descriptions)
+        sentences = [piece for text in descriptions for piece in text.replace("。", ". ").split(". ") if len(piece) > 8]
+        assert not any(piece in message.content for piece in sentences for message in mine.messages)
+        assert END not in system
+
+
+def test_a_record_names_models_and_tags() -> None:
+    made = simulation()
+    (kept, *_) = speak(made, Speaker(), Speaker())
+    assert isinstance(kept, Kept)
+    dialogue = Dialogue.from_dict(kept.record)
+    kind = made.plans[0].kind
+    made_by = {"user": "embedded", "companion": "embedded", "persona": made.plans[0].persona, **kind}
+    assert dialogue.provenance == {"source": "simulated", "row": 1, "simulated": made_by}
+    assert kind.items() <= dialogue.metadata.items()
+    assert (dialogue.licence, kept.tags) == ("CC-BY-4.0", ("simulated",))
+
+
+def test_how_a_simulated_dialogue_ends() -> None:
+    user, companion = Speaker({("simulated-000001", 2): Reply(f"<think>Bye?</think>Good night! {END}")}), Speaker()
+    outcomes = speak(simulation(turns=8), user, companion)
+    assert said_in(outcomes[0])[2:] == ["Good night!", "Line 3 of simulated-000001."]
+    assert len(said_in(outcomes[1])) == 8
+    # A truncated reply ends with its last complete sentence, and others reject the dialogue.
+    outcome = outcome_of(Reply("I hear you. It is hard when th", "length"), 1)
+    assert said_in(outcome)[1] == "I hear you."
+    assert isinstance(outcome, Kept)
+    assert outcome.tags == ("simulated", "trimmed")
+    cut, said = Reply("It is hard when th", "length"), {"empty": Reply(" "), "control": Reply("a\x00b")}
+    for reason, reply in ({"truncated": cut, "refused": Reply("", "refusal")} | said).items():
+        outcome = outcome_of(reply, 1)
+        assert isinstance(outcome, Rejected)
+        assert outcome.reason == reason
+    # It raised IndexError when the companion's turn came.
+    outcome = outcome_of(Reply(END), 0)
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == "empty"
+
+
+def script(path: Path, turns: int) -> None:
+    """Replies of six dialogues."""
+    keys = ((f"simulated-{row:06}", number) for row in range(1, 7) for number in range(turns))
+    write_jsonl(path, ({"id": name, "sample": number, "text": f"Line {number}."} for name, number in keys))
+
+
+def simulate(tmp_path: Path, workspace: str = "work", **settings: Any) -> RecordCounts:
+    model = f"scripted:{tmp_path / 'script.jsonl'}"
+    made = SimulateSettings(**{"user": model, "companion": model, "dialogues": 3, "turns": 4, **settings})
+    place = Workspace(tmp_path / workspace)
+    return run_one("gather", place, GatherSettings(simulate=made), part=4)
+
+
+def test_a_kill_repeats_no_call_and_an_edited_script_is_another_setting(tmp_path: Path) -> None:
+    script(tmp_path / "script.jsonl", 4)
+    folder = tmp_path / "work/gather"
+    with pytest.raises(ConfigError, match=r"source 'simulated' cannot enter a release under CC-BY-4\.0"):
+        simulate(tmp_path, licence="CC-BY-NC-4.0")
+    assert not folder.exists()
+    simulate(tmp_path)
+    before = all_files(folder)
+    for name in ("summary.json", "parts/part-00001.json", "kept/part-00001.jsonl"):
+        (folder / name).unlink()
+    simulate(tmp_path)
+    assert all_files(folder) == before
+    script(tmp_path / "script.jsonl", 5)
+    with pytest.raises(ConfigError, match="another setting of simulate"):
+        simulate(tmp_path)

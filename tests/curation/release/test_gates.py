@@ -1,24 +1,29 @@
-"""The gates: planted defects are stopped by name, clean items are not."""
+"""The gates: planted defects are stopped by name, clean items are not; what is selected before them."""
 
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from release_items import CONTEXT, content, context, items, kept, planted
-from releases_made import case, scenario
+from hypothesis import given
+from hypothesis import strategies as st
+from release_rounds import CONTEXT, content, context, items, kept, planted
+from releases_made import TAGS, case, scenario
 from tables import table
 
 from h2htalk.cli.curation import print_release
 from h2htalk.curation.release import gates
 from h2htalk.curation.release.build import Release, check_release, release_lines
-from h2htalk.curation.release.content import InventedValues, VoteRow
+from h2htalk.curation.release.content import InventedValues, ReleaseItem, VoteRow
+from h2htalk.curation.release.selection import History, select
 from h2htalk.data.case import Fact, Point
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Persona, Scenario
@@ -86,17 +91,19 @@ def test_further_sets_of_defects_are_mostly_stopped(name: str, tmp_path: Path) -
     assert len(found) <= most
 
 
-@pytest.mark.parametrize(("language", "reply", "stopped"), table("curation", "labels_around_a_reply"))
-def test_labels_around_a_reply(language: str, reply: str, stopped: bool) -> None:
-    one = kept(scenario(1, language, references=[reply]))
-    assert bool(found("leaked_prompts", content(one))) == stopped
-
-
-@pytest.mark.parametrize(("language", "said", "reply", "stopped"), table("curation", "age_and_romance"))
-def test_age_and_romance_are_needed_together(language: str, said: str, reply: str, stopped: bool) -> None:
-    history = [{"role": "user", "content": said}]
-    one = kept(scenario(1, language, inputs={"history": history}, references=[reply]))
-    assert bool(found("minors", content(one))) == stopped
+@pytest.mark.parametrize(
+    ("gate", "language", "said", "reply", "stopped"),
+    [
+        *(("leaked_prompts", row[0], "", *row[1:]) for row in table("curation", "labels_around_a_reply")),
+        *(("minors", *row) for row in table("curation", "age_and_romance")),  # are needed together
+        # Sexual talk was looked for in the companion's turns alone.
+        *(("minors", row[0], row[1], "", row[2]) for row in table("curation", "sexual_turns_of_minors")),
+    ],
+)
+def test_a_turn_and_a_reply(gate: str, language: str, said: str, reply: str, stopped: bool) -> None:
+    fields: dict[str, Any] = {"inputs": {"history": [{"role": "user", "content": said}]}} if said else {}
+    one = kept(scenario(1, language, **fields, **({"references": [reply]} if reply else {})))
+    assert bool(found(gate, content(one))) == stopped
 
 
 def found(gate: str, made: Any, given: gates.GateContext = CONTEXT) -> list[tuple[str, str]]:
@@ -118,11 +125,9 @@ def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
     assert [detail for _, detail in found("personal_data", content(one), of_another)] == details
     other = context(allow=("Deborah Winslow",))
     assert [detail for _, detail in found("personal_data", content(one), other)] == ["PHONE_NUMBER: 415-555-0134"]
-
-
-@pytest.mark.parametrize(("value", "surrogate", "clear"), table("curation", "surrogates_clear"))
-def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: str, clear: bool) -> None:
-    assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear
+    # A surrogate clears itself and its parts alone.
+    for value, surrogate, clear in table("curation", "surrogates_clear"):
+        assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear, value
 
 
 BUS = "The bus was full again and I stood the whole way thinking about what my sister said at dinner last night."
@@ -184,17 +189,14 @@ def test_quotas_and_missing_languages() -> None:
     ]
 
 
-MOVED = "I'm 14 and my best friend moved away."
-
-
-@pytest.mark.parametrize(("other", "stopped"), table("curation", "cases_with_a_minor"))
-def test_a_case_with_a_minor_needs_its_tag_and_a_point(other: dict[str, Any], stopped: bool) -> None:
-    one = case(1, persona="ren", **other)
-    assert bool(found("minors", content(cases=[one]))) == stopped
-
-
-def test_a_scenario_with_a_minor_and_a_partner_never_passes() -> None:
-    said = [{"role": "user", "content": MOVED}]
+def test_a_minor_and_a_romantic_persona() -> None:
+    """A case needs its tag and a point, a scenario never passes, and no gate read a persona's age."""
+    for other, stopped in table("curation", "cases_with_a_minor"):
+        assert bool(found("minors", content(cases=[case(1, persona="ren", **other)]))) == stopped, other
+    for relation, description, stopped in table("curation", "romantic_personas"):
+        mia = Persona("mia", relation, {"en": "Mia"}, {"en": description})
+        assert bool(found("minors", replace(content(), personas={"mia": mia}))) == stopped, description
+    said = [{"role": "user", "content": "I'm 14 and my best friend moved away."}]
     assert found("minors", content(kept(scenario(1, inputs={"history": said})))) == []
     assert found("minors", content(kept(scenario(1, persona="ren", inputs={"history": said})))) == [
         (scenario(1).id, "an apparent minor with a romantic companion")
@@ -263,34 +265,18 @@ def test_texts_that_nobody_says_are_read() -> None:
 PHONE = "+44 7911 123456"
 
 
-@pytest.mark.parametrize(("change", "language"), table("curation", "strings_of_an_item"))
-def test_every_string_of_an_item_is_read_for_personal_data(change: dict[str, Any], language: str) -> None:
+def test_every_string_of_an_item_and_of_a_persona_is_read_for_personal_data() -> None:
     """A telephone number was published as an id, as a key or a number of metadata."""
-    one = kept(replace(scenario(1, language), **change))
-    assert [detail.split(":")[0] for _, detail in found("personal_data", content(one))] == ["PHONE_NUMBER"]
-
-
-@pytest.mark.parametrize("change", table("curation", "strings_of_a_persona"))
-def test_a_persona_is_read_for_personal_data(change: dict[str, Any]) -> None:
+    for change, language in table("curation", "strings_of_an_item"):
+        one = kept(replace(scenario(1, language), **change))
+        details = [detail.split(":")[0] for _, detail in found("personal_data", content(one))]
+        assert details == ["PHONE_NUMBER"], change
     ada = Persona("ada", "friend", {"en": "Ada"}, {"en": "You are Ada, a friend who listens."})
     made = replace(content(), personas={"ada": ada})
     assert found("personal_data", made) == []
-    details = [detail for _, detail in found("personal_data", replace(made, personas={"ada": replace(ada, **change)}))]
-    assert details == [f"PHONE_NUMBER: {PHONE}"]
-
-
-@pytest.mark.parametrize(("relation", "description", "stopped"), table("curation", "romantic_personas"))
-def test_a_romantic_persona_is_no_apparent_minor(relation: str, description: str, stopped: bool) -> None:
-    """No gate read a persona's age."""
-    mia = Persona("mia", relation, {"en": "Mia"}, {"en": description})
-    assert bool(found("minors", replace(content(), personas={"mia": mia}))) == stopped
-
-
-@pytest.mark.parametrize(("language", "said", "stopped"), table("curation", "sexual_turns_of_minors"))
-def test_a_users_sexual_turn_is_read_for_an_apparent_minor(language: str, said: str, stopped: bool) -> None:
-    """Sexual talk was looked for in the companion's turns alone."""
-    one = kept(scenario(1, language, inputs={"history": [{"role": "user", "content": said}]}))
-    assert bool(found("minors", content(one))) == stopped
+    for change in table("curation", "strings_of_a_persona"):
+        changed = replace(made, personas={"ada": replace(ada, **change)})
+        assert [detail for _, detail in found("personal_data", changed)] == [f"PHONE_NUMBER: {PHONE}"], change
 
 
 def test_what_a_split_by_authors_may_hold(tmp_path: Path) -> None:
@@ -333,11 +319,11 @@ def test_what_a_split_by_authors_may_hold(tmp_path: Path) -> None:
         findings(tmp_path / "split", other)
 
 
-@pytest.mark.parametrize("text", table("curation", "wrong_reasons_to_allow"))
-def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
+def test_what_is_allowed_has_a_gate_an_item_and_a_reason() -> None:
     """Zero-width signs or a full stop were a reason."""
-    with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*8 letters"):
-        gates.read_allowed([text])
+    for text in table("curation", "wrong_reasons_to_allow"):
+        with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*8 letters"):
+            gates.read_allowed([text])
     for reason in ("of refusals", "研究模型是否会拒绝"):
         assert gates.read_allowed([f"companion_harm:a= {reason}"]) == (gates.Allowed("companion_harm", "a", reason),)
 
@@ -383,3 +369,69 @@ def test_metadata_of_another_form_notes_nothing(safety: object) -> None:
     one = scenario(1)
     strange = replace(one, metadata={**one.metadata, "safety": safety})
     assert gates.run_gates(content(kept(strange)), CONTEXT) == gates.run_gates(content(kept(one)), CONTEXT)
+
+
+QUOTA = {"dialogue_base": 10}
+
+
+def ids(chosen: object) -> list[str]:
+    return [item.id for item in chosen]  # type: ignore[attr-defined]
+
+
+def history_of(*releases: Mapping[str, Sequence[ReleaseItem]]) -> History:
+    families = {name: [i.family() for one in releases for i in one.get(name, ())] for name in ("test", "dev")}
+    return {name: frozenset().union(*own) for name, own in families.items()}
+
+
+def test_quotas_are_met_and_the_order_of_items_does_not_matter() -> None:
+    made = [*items(20), *items(20, "zh", 50)]
+    first = select(made, QUOTA | {"dev": 4}, seed=1)
+    random.Random(3).shuffle(made)
+    again = select(made, QUOTA | {"dev": 4}, seed=1)
+    assert ids(first["test"]) == ids(again["test"])
+    assert (len(first["test"]), len(first["dev"])) == (10, 4)
+    assert not {*ids(first["test"])} & {*ids(first["dev"])}
+    assert ids(select(made, QUOTA, seed=2)["test"]) != ids(first["test"])
+
+
+def test_families_stay_in_their_split() -> None:
+    person = {"source": "made", "person": "made-p9999"}
+    made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 6)]
+    chosen = select([*made, *items(10, first=50)], {"dialogue_base": 8, "dev": 6}, seed=0)
+    in_dev = {*ids(chosen["dev"])} & {*ids(made)}
+    assert not (in_dev and {*ids(chosen["test"])} & {*ids(made)})
+    # Items of an earlier dev are not cut for new ones of their family.
+    made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 9)]
+    for seed in range(5):
+        first = select(made[4:6], {"dev": 2}, seed)
+        again = select([*made, *items(5, first=50)], {"dev": 2}, seed, history_of(first))
+        assert ids(again["dev"]) == ids(first["dev"])
+
+
+@given(seed=st.integers(0, 5), dev=st.integers(0, 6))
+def test_earlier_releases_keep_their_splits(seed: int, dev: int) -> None:
+    made = items(16)
+    first = select(made, {"dialogue_base": 6, "dev": dev}, seed)
+    history = history_of(first)
+    grown = [*made, *items(16, first=100)]
+    second = select(grown, {"dialogue_base": 8, "dev": dev + 1}, seed + 1, history)
+    assert {*ids(first["test"])} <= {*ids(second["test"])}
+    assert {*ids(first.get("dev", ()))} <= {*ids(second["dev"])}
+    assert not history["test"] & history_of(second)["dev"]
+    # What left the release does not come back in the other split.
+    third = select(grown, {"dialogue_base": 2, "dev": 12}, seed, history_of(first, second))
+    assert not {*ids(third["dev"])} & {*ids(second["test"])}
+
+
+def test_splits_keep_the_shares_of_strata_and_dev_has_every_language() -> None:
+    sad, glad = (items(30, first=1), items(10, first=100, tags={**TAGS, "emotion": "joy"}))
+    made = [*sad, *glad, *items(20, "zh", 200)]
+    for seed in range(5):
+        for chosen in (select(made, {"dialogue_base": 12}, seed)["test"], select(made, {"dev": 12}, seed)["dev"]):
+            counts = Counter((item.scenario.language, item.scenario.tags.emotion) for item in chosen)
+            assert counts == {("en", "sadness"): 6, ("en", "joy"): 2, ("zh", "sadness"): 4}
+        person = {"source": "made", "person": "made-p9999"}
+        theirs = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(300, 320)]
+        for others in (sad, theirs):
+            few = select([*others, *items(1, "zh", 200)], {"dev": 2}, seed)["dev"]
+            assert {item.scenario.language for item in few} == {"en", "zh"}

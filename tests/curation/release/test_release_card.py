@@ -210,6 +210,14 @@ def test_every_field_that_the_owner_left_empty_is_a_gap(release: Path, tmp_path:
     assert [name for name, text in texts.items() if text not in page.text] == []
     assert page.text.count(GAP) == 2  # baselines and figures
     assert "Jane Roe" in page.text
+    # The record names what the owner said, and the library accepts it without a warning.
+    record = read_record(tmp_path / "full")
+    assert record["rai:dataLimitations"] == [texts["limitations"]]
+    assert record["rai:annotatorDemographics"][1] == f"payment: {texts['payment']}"
+    make_card(tmp_path / "made", card=CardSettings(citation="@misc{x}", authors=("Jane Roe", "李雷")))
+    dataset = mlcroissant.Dataset(jsonld=str(tmp_path / "made" / "croissant.json"))
+    assert (dataset.metadata.ctx.issues.errors, dataset.metadata.ctx.issues.warnings) == (set(), set())
+    assert dataset.metadata.data_biases == [GAP]
 
 
 def test_the_tables_show_the_facts(release: Path) -> None:
@@ -252,19 +260,15 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     judged = made_summary(same_values(0.5), s_languages=("en",), comparable=False, judged=True)
     (row,) = read_results(make_run(tmp_path / "b", judged))
     assert row["measure"] == "S of another embedder (en)"
-
-
-@pytest.mark.parametrize(("model", "shown"), table("curation", "models_on_a_card"))
-def test_a_card_tells_no_address_and_no_folder(tmp_path: Path, model: str, shown: str) -> None:
-    assert next(read_results(make_run(tmp_path, made_summary(model=model))))["name"] == shown
-
-
-def test_runs_that_are_not_finished_are_refused(tmp_path: Path) -> None:
+    # A card has no address and no folder.
+    for n, (model, shown) in enumerate(table("curation", "models_on_a_card")):
+        assert next(read_results(make_run(tmp_path / str(n), made_summary(model=model))))["name"] == shown
+    # Runs that are not finished are refused.
     unscored = made_summary(same_values(0.5) | {"dialogue_base": [0.5, None]})
     cases: list[tuple[Path, type[H2HTalkError], str]] = [
-        (make_run(tmp_path / "a", unscored), ConfigError, "incomplete"),
-        (make_run(tmp_path / "b", None), ConfigError, "h2htalk score"),
-        (tmp_path / "c", DataError, "not a run folder"),
+        (make_run(tmp_path / "unscored", unscored), ConfigError, "incomplete"),
+        (make_run(tmp_path / "none", None), ConfigError, "h2htalk score"),
+        (tmp_path / "nowhere", DataError, "not a run folder"),
     ]
     for folder, kind, message in cases:
         with pytest.raises(kind, match=message):
@@ -362,37 +366,20 @@ def read_record(folder: Path) -> Record:
     return record
 
 
-def test_the_library_accepts_the_record_without_a_warning(tmp_path: Path) -> None:
-    make_card(tmp_path / "made", card=CardSettings(citation="@misc{x}", authors=("Jane Roe", "李雷")))
-    dataset = mlcroissant.Dataset(jsonld=str(tmp_path / "made" / "croissant.json"))
-    issues = dataset.metadata.ctx.issues
-    assert (issues.errors, issues.warnings) == (set(), set())
-    assert dataset.metadata.data_biases == [GAP]
-
-
 def test_the_library_loads_every_record_set(release: Path) -> None:
-    dataset = mlcroissant.Dataset(jsonld=str(release / "croissant.json"))
-    for records in read_record(release)["recordSet"]:
+    dataset, record = mlcroissant.Dataset(jsonld=str(release / "croissant.json")), read_record(release)
+    assert record.keys() == set(KEYS.split())
+    assert [name for name, value in record.items() if value in ("", [], {})] == []
+    assert record["rai:dataLimitations"] == [GAP]
+    for records in record["recordSet"]:
         name = records["@id"]
         config, _, split = name.rpartition("_")
         rows = pq.read_table(release / data_file(config, split)).to_pylist()
         found = list(dataset.records(record_set=name))
         assert len(found) == len(rows)
-        for record, row in zip(found, rows, strict=True):
-            assert set(record) == {f"{name}/{column}" for column in row}
-            assert "id" not in row or record[f"{name}/id"] == row["id"].encode()
-
-
-def test_a_gap_is_named_and_what_the_owner_says_is_there(release: Path, tmp_path: Path) -> None:
-    record = read_record(release)
-    assert record.keys() == set(KEYS.split())
-    assert [name for name, value in record.items() if value in ("", [], {})] == []
-    assert record["rai:dataLimitations"] == [GAP]
-    card = CardSettings(limitations="Short talks.", payment="14 an hour")
-    make_card(tmp_path / "made", card=card)
-    record = read_record(tmp_path / "made")
-    assert record["rai:dataLimitations"] == ["Short talks."]
-    assert record["rai:annotatorDemographics"][1] == "payment: 14 an hour"
+        for one, row in zip(found, rows, strict=True):
+            assert set(one) == {f"{name}/{column}" for column in row}
+            assert "id" not in row or one[f"{name}/id"] == row["id"].encode()
 
 
 def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
@@ -414,23 +401,6 @@ def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
 Rows = list[dict[str, Any]]
 
 
-@pytest.fixture
-def cases_alone(tmp_path: Path) -> Path:
-    make_card(tmp_path / "release", made_content([case(1), case(2)]))
-    return tmp_path / "release"
-
-
-def changed(cases_alone: Path, config: str, change: Callable[[Rows], Any]) -> Path:
-    """The cases_alone with the rows of split `test` changed, and hashes as they then are."""
-    path = cases_alone / data_file(config, "test")
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    change(rows)
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    replace(read_manifest(cases_alone), files=hash_files(cases_alone)).write(cases_alone)
-    return cases_alone
-
-
 @pytest.mark.parametrize(
     ("config", "change", "message"),
     [
@@ -440,9 +410,16 @@ def changed(cases_alone: Path, config: str, change: Callable[[Rows], Any]) -> Pa
         ("en", lambda rows: rows[1].update(persona="stranger"), "made-000002.*: personas/ lacks 'stranger' in"),
     ],
 )
-def test_a_broken_row_is_named(cases_alone: Path, config: str, change: Callable[[Rows], Any], message: str) -> None:
+def test_a_broken_row_is_named(tmp_path: Path, config: str, change: Callable[[Rows], Any], message: str) -> None:
+    """The hashes are those of the changed rows."""
+    folder = tmp_path / "release"
+    make_card(folder, made_content([case(1), case(2)]))
+    known = pq.read_table(folder / data_file(config, "test"))
+    change(rows := known.to_pylist())
+    pq.write_table(pa.Table.from_pylist(rows, schema=known.schema), folder / data_file(config, "test"))
+    replace(read_manifest(folder), files=hash_files(folder)).write(folder)
     with pytest.raises(DataError, match=message):
-        check_release(changed(cases_alone, config, change))
+        check_release(folder)
 
 
 def item_id(number: int) -> str:

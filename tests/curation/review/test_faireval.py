@@ -109,13 +109,10 @@ def test_hand_off_by_doubt_and_by_lot() -> None:
     found = audit_slice(items, 0.05, 1)
     assert len(found) == 10
     assert audit_slice(reversed(items), 0.05, 1) == found != audit_slice(items, 0.05, 2)
-
-
-@pytest.mark.parametrize(("share", "of", "number"), [(0.5, 3, 2), (0.04, 10, 0), (0.05, 10, 1), (0.15, 10, 2)])
-def test_shares_are_rounded_to_the_nearest(share: float, of: int, number: int) -> None:
-    items = {f"i{n}": item(0.45) for n in range(of)}
-    assert len(escalate(items, share=share)) == number
-    assert len(audit_slice(items, share)) == number
+    # Shares are rounded to the nearest.
+    for share, of, number in ((0.5, 3, 2), (0.04, 10, 0), (0.05, 10, 1), (0.15, 10, 2)):
+        items = {f"i{n}": item(0.45) for n in range(of)}
+        assert len(escalate(items, share=share)) == len(audit_slice(items, share)) == number
 
 
 GOLD: dict[str, Verdict] = {f"g{n}": "win" for n in range(100)}
@@ -125,15 +122,11 @@ def judged(right: int, ties: int = 0) -> dict[str, Verdict | None]:
     return {f"g{n}": "win" if n < right else "tie" if n < right + ties else "lose" for n in range(100)}
 
 
-@pytest.mark.parametrize(("right", "ties"), [(30, 0), (50, 0), (40, 20)])
-def test_a_judge_at_or_below_chance_is_refused(right: int, ties: int) -> None:
-    found = check_judge(judged(right, ties), GOLD)
-    assert not found.accepted
-    assert "at or below chance" in found.reason
-
-
-def test_ties_and_unscored_verdicts_of_a_judge() -> None:
+def test_a_judge_at_or_below_chance_is_refused() -> None:
     """With 60 ties among 100 gold items it had an accuracy of 0.8."""
+    for right, ties in ((30, 0), (50, 0), (40, 20)):
+        found = check_judge(judged(right, ties), GOLD)
+        assert (found.accepted, "at or below chance" in found.reason) == (False, True)
     gold: dict[str, Verdict] = {name: "tie" if n < 60 else "win" for n, name in enumerate(GOLD)}
     found = check_judge(dict.fromkeys(gold, "tie"), gold)
     assert (found.accuracy, found.accepted) == (0.8, False)

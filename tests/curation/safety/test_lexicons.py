@@ -32,14 +32,6 @@ def test_listed_words_and_ordinary_text(language: Language, text: str, category:
     assert category in found if category else not found
 
 
-@pytest.mark.parametrize("disguise", ["你这个废 物", "你这个廢物", "你这个废*物", "你这个废\u200b物"])
-def test_disguised_words(disguise: str) -> None:
-    [piece] = [
-        piece for piece in lexicons.find_listed(f"喂，{disguise}！", "zh") if piece.category == "offensive.abuse"
-    ]
-    assert f"喂，{disguise}！"[piece.start : piece.end] == disguise
-
-
 def test_what_lists_and_classifiers_do_not_decide_alone() -> None:
     """Only the second may be removed by itself: a hard category precedes a crisis."""
     assert "sexual.minors" not in categories("When I was 9 he molested me. He wanted nudes.", "en", 0.8)
@@ -54,14 +46,15 @@ def test_what_lists_and_classifiers_do_not_decide_alone() -> None:
     assert lexicons.find_political("We met at the summit", "en", frozenset({"summit"}), seeker=False) is not None
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["blorps", "b l o r p", "bl0rp", "bl*rp", "blorrrp", "BLÓRP", "glim plurk", "卜噜噜来了", "卜 噜噜", "卜*噜.噜"],
-)
-def test_disguised_hidden_words(text: str) -> None:
+def test_disguised_words_listed_and_hidden() -> None:
+    for disguise in ("你这个废 物", "你这个廢物", "你这个废*物", "你这个废\u200b物"):
+        found = lexicons.find_listed(said := f"喂，{disguise}！", "zh")
+        assert [said[p.start : p.end] for p in found if p.category == "offensive.abuse"] == [disguise]
     hidden = [lexicons.hidden_entry(word) for word in ("Blorp", "blorps", "glim plurk", "卜噜噜")]
-    lists = {"words": {"swearing": ["x"]}, "hidden": {"slur": hidden}, "rules": []}
-    assert "slur" in lexicons.compile_lexicon(lists).hits(fold(text))
+    lexicon = lexicons.compile_lexicon({"words": {"swearing": ["x"]}, "hidden": {"slur": hidden}, "rules": []})
+    english = ("blorps", "b l o r p", "bl0rp", "bl*rp", "blorrrp", "BLÓRP", "glim plurk")
+    for text in (*english, "卜噜噜来了", "卜 噜噜", "卜*噜.噜"):
+        assert "slur" in lexicon.hits(fold(text)), text
 
 
 PIECES = ["you", "idiot", "废物", "微信", " ", "\u200b", "刷单", "+1 555 010 9999", "\ud800", "㎏"]
@@ -106,6 +99,8 @@ def test_terms_and_signs_are_folded_and_kindness_hides_nothing(tmp_path: Path) -
     path.write_text("# ours\nBlue Lagoon\n\n", encoding="utf-8")
     assert lexicons.read_terms(str(path), "en") == {"blue lagoon"}
     assert lexicons.read_terms("", "en") == frozenset()
+    for written, folded in table("curation", "folded_spellings"):
+        assert fold(written) == folded
     # Signs between letters are removed.
     assert fold_spelling("I  don’t\nknow…", "en") == "i dont.know..."
     assert fold_spelling("我 不*想 活了\n是", "zh") == "我不想活了.是"
@@ -139,11 +134,6 @@ def test_scoring_needs_neither_scikit_learn_nor_scipy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize(("written", "folded"), table("curation", "folded_spellings"))
-def test_spellings_that_look_the_same_are_equal(written: str, folded: str) -> None:
-    assert fold(written) == folded
 
 
 @given(st.text(st.characters(codec=None), max_size=40))

@@ -1,4 +1,4 @@
-"""Faults of a real server (interruptions, a dead or empty search index, other users, removed annotators), erasure."""
+"""Faults of a real server (interruptions, a dead or empty search index, other users), erasure; a release."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import ServerClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
-from h2htalk.rounds.lifecycle import close_round, open_round, remove_annotator, reopen_round, round_status
+from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.round_folder import read_state
@@ -179,27 +179,6 @@ def test_responses_while_discarding_or_restoring_stay(
     status = round_status(small.round.path)
     assert (status.by_item["item-000"], status.by_item["item-002"], status.skipped) == (1, 1, 0)
     assert small.values()["item-002", "quality"] == 4
-
-
-def test_a_removed_annotator(stack: Stack, base: Path) -> None:
-    """The server counts the responses, and offers their items to nobody else until the round is reopened."""
-    small = Opened(base, stack, "removed")
-    one, other, third = small.annotators
-    item = small.records(one)["item-000"]
-    for annotator in (one, other):
-        annotator.submit(item, SAYS)
-    assert round_status(small.round.path).by_item["item-000"] == 2
-    remove_annotator(small.round.path, other.name, why="the same answer to everything")
-    other.submit(item, SAYS | {"quality": 1})
-    status = round_status(small.round.path)
-    assert (status.by_item["item-000"], status.new, status.missing["item-000"]) == (1, 0, 1)
-    reopen_round(small.round.path)
-    third.submit(small.records(third, "set2-en")["item-000"], SAYS)
-    assert round_status(small.round.path).by_item["item-000"] == 2
-    remove_annotator(small.round.path, other.name, undo=True)
-    status = round_status(small.round.path)
-    assert status.by_item["item-000"] == 3
-    assert small.values()["item-000", "quality"] in (1, 4)
 
 
 def wait_for_search() -> None:

@@ -10,8 +10,7 @@ import pytest
 from argilla_server import Stack, signed_in
 from curation_made import finished
 from real_servers import ROOT, made_items, write_annotators, write_items
-from release_items import different
-from release_rounds import candidate, write_spec
+from release_rounds import candidate, different, write_spec
 from spreadsheet_rounds import fill, places, workbook_path
 
 from h2htalk.data.files import read_json_object, read_jsonl

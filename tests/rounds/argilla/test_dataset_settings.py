@@ -139,10 +139,7 @@ def test_responses_become_annotations() -> None:
     assert (found.item, found.values, found.when) == ("a", {"keep": "keep"}, "2030-01-02T03:04:05.678+00:00")
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_the_last_submitted_response_counts(turned: bool) -> None:
-    first = said(when="2030-01-01", **SAFE)
-    second = said(when="2030-01-02", dataset="w2", **SAFE | {"perception": 1})
-    discarded = said("discarded", when="2030-01-03", dataset="w3")
-    order = [first, second, discarded]
-    assert values(read(*(reversed(order) if turned else order)))["perception"] == 1
+def test_the_last_submitted_response_counts() -> None:
+    order = [said(when="2030-01-01", **SAFE), said(when="2030-01-02", dataset="w2", **SAFE | {"perception": 1})]
+    order.append(said("discarded", when="2030-01-03", dataset="w3"))
+    assert values(read(*order))["perception"] == values(read(*reversed(order)))["perception"] == 1

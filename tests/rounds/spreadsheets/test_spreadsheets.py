@@ -1,22 +1,35 @@
-"""Spreadsheets from opening to closing, and later changes of stored annotations."""
+"""Spreadsheets from opening to closing: content, changes, mistakes by file, sheet and cell, malicious files."""
 
 from __future__ import annotations
 
 import os
+import re
+import tracemalloc
+import unicodedata
+import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spreadsheet_rounds as made
+from hypothesis import given
+from hypothesis import strategies as st
 from kills import interrupted_at
+from openpyxl import Workbook, load_workbook
+from tables import table
 
+from h2htalk.errors import RoundError
+from h2htalk.rounds.items import Item
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
-from h2htalk.rounds.questions import questions_for
-from h2htalk.rounds.round_folder import read_state
-from h2htalk.rounds.spreadsheets import platform
+from h2htalk.rounds.questions import KEEP_LABELS, QUESTIONS, SUBTASK, questions_for
+from h2htalk.rounds.round_folder import RoundFolder, read_state
+from h2htalk.rounds.spreadsheets import platform, xlsx_reading
+from h2htalk.rounds.spreadsheets.item_text import cell_text
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
-from h2htalk.rounds.texts.interface import interface_text, label_text, rating_text
+from h2htalk.rounds.spreadsheets.xlsx_writing import MAX_PROMPT_TITLE, add_styles, write_cell
+from h2htalk.rounds.texts.interface import interface_text, label_text, question_title, rating_text
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 ANSWERS: dict[str, dict[str, Any]] = {
@@ -213,13 +226,321 @@ def test_other_files_are_mistakes_notes_or_ignored(tmp_path: Path) -> None:
         f"spreadsheets/{name}: {message}" for name in ("anna.XLS", "anna.csv", "anna.ods", "gina.xlsx")
     ]
     assert pulled.notes == (f"spreadsheets/letter.docx: {message}",)
-
-
-@pytest.mark.parametrize("name", made.SAME)
-def test_spreadsheets_of_other_rounds_are_not_read(tmp_path: Path, name: str) -> None:
+    # Spreadsheets of other rounds: a different one, and the same one in another folder.
     round = made.opened(tmp_path / "one", "crowd", [made.item(1)])
-    other = made.opened(tmp_path / "two", "crowd", [made.item(1)], name=name)
-    made.fill(made.workbook_path(other), {1: CROWD})
-    made.workbook_path(round).write_bytes(made.workbook_path(other).read_bytes())
-    (mistake,) = made.collect(round).mistakes
-    assert "it is no spreadsheet of the round 'round'" in mistake
+    for name in ("other", "round"):
+        other = made.opened(tmp_path / "two", "crowd", [made.item(1)], name=name)
+        made.fill(made.workbook_path(other), {1: CROWD})
+        made.workbook_path(round).write_bytes(made.workbook_path(other).read_bytes())
+        (mistake,) = made.collect(round).mistakes
+        assert "it is no spreadsheet of the round 'round'" in mistake
+
+
+def book_of(round: RoundFolder) -> Any:
+    return load_workbook(made.workbook_path(round))
+
+
+def row_of(round: RoundFolder, name: str) -> dict[str, Any]:
+    """Column key -> cell, of an item."""
+    sheet, row = made.session_of(book_of(round), made.places(round)[name])
+    return {key: sheet.cell(row, at) for at, key in enumerate(made.keys_of(sheet), 1)}
+
+
+def offered(round: RoundFolder, name: str, key: str) -> list[str]:
+    """What a cell's drop-down list offers."""
+    book = book_of(round)
+    sheet, row = made.session_of(book, made.places(round)[name])
+    cell = sheet.cell(row, made.keys_of(sheet).index(key) + 1).coordinate
+    (rule,) = (rule for rule in sheet.data_validations.dataValidation if cell in rule.sqref)
+    assert (rule.type, rule.errorStyle, rule.showErrorMessage) == ("list", "stop", True)
+    assert len(rule.promptTitle) <= MAX_PROMPT_TITLE
+    found = re.fullmatch(r"'lists'!\$(\w+)\$1:\$\w+\$(\d+)", rule.formula1)
+    assert found is not None
+    return [book["lists"][f"{found[1]}{at}"].value for at in range(1, int(found[2]) + 1)]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_sheets_headings_and_choices(tmp_path: Path, language: Any) -> None:
+    round = made.opened(tmp_path, "crowd", [made.item(1, language)])
+    book, name = book_of(round), f"{language}-item-1"
+    assert book.sheetnames == [interface_text("guidelines", language), made.TITLES[language], "lists", "codes"]
+    assert {book["lists"].sheet_state, book["codes"].sheet_state} == {"hidden"}
+    assert question_title("keep", language) in [cell.value for cell in book[made.TITLES[language]][2]]
+    assert offered(round, name, "keep") == {"en": ["Keep", "Drop"], "zh": ["留下", "删掉"]}[language]
+    assert len(offered(round, name, "subtask")) == 12
+    assert offered(round, name, "quality")[3] == {"en": "4: good", "zh": "4：较好"}[language]
+    assert len(offered(round, name, "skip")) == 1
+
+
+def test_texts_and_suggestions_of_an_item_reveal_nothing_else(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Hello!\nTwo lines."}, {"role": "companion", "content": "=SUM(A1)"}]
+    record = made.item(1, prompt=said, context={"memories": "likes tea"}, note="Which is right?")
+    cells = row_of(made.opened(tmp_path / "texts", "expert", [record]), "en-item-1")
+    assert cells["text"].value == (
+        "Which is right?\n\nWhat the companion remembers\nlikes tea\n\n"
+        "Conversation\nUser: Hello!\nTwo lines.\nCompanion: =SUM(A1)"
+    )
+    assert cells["reply"].value.startswith("Reply to judge\nAfter all")
+    assert "\n\nProposed reply\n" in cells["reply"].value
+    # Suggestions only if the round shows them.
+    items = [made.item(1, suggested={"keep": "drop", "quality": 2}), made.item(2)]
+    assert "suggestion" not in row_of(made.opened(tmp_path / "blind", "crowd", items), "en-item-1")
+    seeing = made.opened(tmp_path / "seeing", "crowd", items, suggest=True)
+    assert row_of(seeing, "en-item-1")["suggestion"].value.splitlines()[1::2] == ["Drop", "2: poor"]
+    assert row_of(seeing, "en-item-2")["suggestion"].value is None
+    # Files do not reveal ids, subtasks or gold answers.
+    items = [made.item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
+    with zipfile.ZipFile(made.workbook_path(made.opened(tmp_path, "expert", items))) as parts:
+        texts = [parts.read(part) for part in parts.namelist()]
+    assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
+
+
+def test_no_cell_is_a_formula_or_an_error(tmp_path: Path) -> None:
+    texts = ["=1+1", "+1", "-1", "@x", "＝1", "#N/A", "#REF!", " \n=1", "\x01\u202e\ufffe_x000D_\t"]
+    items = [
+        made.item(n, prompt=None, context={text: text}, response=text, reference=text, note=text, labels=["@b", "c"])
+        for n, text in enumerate(texts)
+    ]
+    items[0]["labels"] = ["=a", "#N/A"]
+    round = made.opened(tmp_path, "adjudication", items)
+    with zipfile.ZipFile(made.workbook_path(round)) as parts:
+        for name in parts.namelist():
+            assert not re.search(rb'<f[ >]|t="e"', parts.read(name))
+    assert offered(round, "en-item-0", "label") == ["'=a", "#N/A"]
+    assert offered(round, "en-item-5", "label") == ["'@b", "c"]
+    for line in book_of(round).worksheets[1].iter_rows(min_row=3):
+        for cell in line:
+            assert not str(cell.value or "").lstrip().startswith(("=", "+", "-", "@", "＝"))
+    # The file contains `_x005F_x000D_`, which programs decode.
+    assert "\\x01\\u202e\\ufffe_x005F_x000D_\\t" in row_of(round, "en-item-8")["text"].value
+    made.fill(made.workbook_path(round), {made.places(round)["en-item-8"]: {"label": "c"}})
+    assert made.collect(round).mistakes == ()
+
+
+def test_crises_have_a_notice_and_a_linked_text(tmp_path: Path) -> None:
+    items = [made.item(n) for n in range(4)]
+    items += [made.item(9, crisis=True, prompt="I cannot go on.", reference="I am here.", note="About keep.")]
+    round = made.opened(tmp_path, "crowd", items)
+    book, number = book_of(round), made.places(round)["en-item-9"]
+    cells = row_of(round, "en-item-9")
+    assert cells["notice"].value == interface_text("crisis_notice", "en")
+    assert cells["text"].value == f"The text of item {number} is on the sheet “Texts”."
+    assert cells["reply"].value is None
+    assert cells["text"].hyperlink.location == "'Texts'!C2"
+    # Texts are after the sessions, and not in them.
+    assert book.sheetnames == ["Guidelines", "Session 1", "Texts", "lists", "codes"]
+    assert not any("cannot go on" in str(c.value) for r in book["Session 1"].iter_rows() for c in r)
+    lines = [(line[1], line[2]) for line in book["Texts"].iter_rows(min_row=2, values_only=True) if line[2]]
+    assert lines[:2] == [(None, f"Item {number}"), (None, interface_text("crisis_notice", "en"))]
+    assert (None, "About keep.") in lines
+    assert ("User", "I cannot go on.") in lines
+
+
+def test_long_texts_are_on_a_separate_sheet(tmp_path: Path) -> None:
+    texts = [f"{n}: " + "walk by the river " * (60 if n == 7 else 6) for n in range(40)]
+    said = [{"role": ("user", "companion")[n % 2], "content": text} for n, text in enumerate(texts)]
+    said[11]["content"] = "很长的一句话，" * 9_000
+    round = made.opened(tmp_path, "crowd", [made.item(1, prompt=said), made.item(2)])
+    assert row_of(round, "en-item-1")["text"].value.startswith("The text of item")
+    assert row_of(round, "en-item-2")["text"].value.startswith("User: ")
+    written: list[str] = []
+    for speaker, cell in book_of(round)["Texts"].iter_rows(min_row=4, min_col=2, max_col=3):
+        if speaker.value:
+            written.append("")
+        if cell.value and len(written) <= 40:
+            written[-1] += cell.value
+            assert len(cell.value) <= 600  # what the highest row that Excel displays can hold
+    assert [one.split() for one in written[:39]] == [one["content"].split() for one in said[:39]]
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> RoundFolder:
+    """A round with four items in two sessions, all annotated."""
+    items, care = [made.item(n) for n in range(4)], {"session_items": 2, "crisis_share": 0.5}
+    round = made.opened(tmp_path, "crowd", items, care=care)
+    made.fill(made.workbook_path(round), dict.fromkeys(range(1, 5), CROWD))
+    return round
+
+
+def test_conditional_questions(tmp_path: Path) -> None:
+    round = made.opened(tmp_path, "safety", [made.item(1)])
+    path = made.workbook_path(round)
+    made.fill(path, {1: {"perception": 5, "violation": "no", "violations:privacy": "yes"}})
+    mistake = made.only(round, 0)
+    assert mistake.startswith(made.where(path, 1, "violations:privacy"))
+    assert "only if violation is yes" in mistake
+    made.fill(path, {1: {"violation": "yes", "violations:privacy": None}})
+    assert f"{made.where(path, 1, 'violations:harmful_advice')} (violations)" in made.only(round, 0)
+
+
+def put(**cells: Any) -> Callable[[Any], None]:
+    def change(sheet: Any) -> None:
+        for cell, value in cells.items():
+            sheet[cell].value = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "left"),
+    [
+        (
+            lambda sheet: sheet.merge_cells("F3:F4"),
+            "D4: this row is incomplete and not counted; empty (or merged",
+            9,
+        ),
+        (lambda sheet: sheet.delete_rows(3), "spreadsheets/anna.xlsx: the row of item 1 is missing", 9),
+        (put(A4=99, D4=None, E4=None, F4=None), "row 4: this spreadsheet has no item 99", 9),
+        (put(B4="Something else"), "Session 1, row 4: the text of item 2 was changed", 9),
+        (put(K3="I meant Drop"), "Session 1, K3: 'I meant Drop' is outside the table", 12),
+        (put(E1="mine"), "Session 1: the column 'keep' is missing in row 1", 6),
+    ],
+)
+def test_a_changed_table_is_wrong(crowd: RoundFolder, change: Callable[[Any], None], message: str, left: int) -> None:
+    with made.edited(made.workbook_path(crowd)) as book:
+        change(book["Session 1"])
+    pulled = made.collect(crowd)
+    assert len(pulled.annotations) == left
+    assert any(message in mistake for mistake in pulled.mistakes)
+
+
+def test_moved_rows_are_read_and_mixed_rows_are_mistakes(crowd: RoundFolder) -> None:
+    before = made.values(made.collect(crowd))
+    with made.edited(made.workbook_path(crowd)) as book:
+        sheet = book["Session 1"]
+        sheet.move_range("A3:G3", rows=2)
+        sheet.insert_cols(4)
+        sheet.insert_rows(4)
+        book["Session 2"].title = "mine"
+        book.create_sheet("Sums")["A1"] = "=1+1"
+        # Cells far outside the table are not read.
+        sheet["XFD1048576"] = "x"
+        sheet.merge_cells("A900:C901")
+    assert (made.values(made.collect(crowd)), made.collect(crowd).mistakes) == (before, ())
+    with made.edited(made.workbook_path(crowd)) as book:
+        # Without the numbers of the items.
+        book["mine"].move_range("B3:G3", rows=2)
+        book["mine"].move_range("B4:G5", rows=-1)
+    pulled = made.collect(crowd)
+    assert (len(pulled.annotations), len(pulled.mistakes)) == (6, 2)
+    with made.edited(made.workbook_path(crowd)) as book:
+        book["mine"]["A4"].value = book["mine"]["A3"].value
+        book["mine"]["E4"].value = "Drop"
+    assert any("occurs twice" in mistake for mistake in made.collect(crowd).mistakes)
+
+
+@pytest.mark.parametrize("at", [1, 2, 4])
+@pytest.mark.parametrize("text", ["", "my notes"])
+def test_a_row_inserted_into_a_sheet(crowd: RoundFolder, at: int, text: str) -> None:
+    """Above the hidden keys it made the whole sheet unread, between keys and headings it made them a row."""
+    with made.edited(made.workbook_path(crowd)) as book:
+        book["Session 1"].insert_rows(at)
+        book["Session 1"].cell(at, 4).value = text
+    pulled = made.collect(crowd)
+    assert len(pulled.annotations) == 12
+    expected = f"spreadsheets/anna.xlsx: Session 1, D{at}: 'my notes' is outside the table; move or delete it"
+    assert list(pulled.mistakes) == [expected] * bool(text)
+
+
+def test_broken_files_do_not_affect_others(tmp_path: Path) -> None:
+    round = made.opened(tmp_path, "crowd", [made.item(1)], annotators="anna,en;bert,en")
+    made.fill(made.workbook_path(round, "bert"), {1: CROWD})
+    whole = made.workbook_path(round).read_bytes()
+    session = whole.index(b"xl/worksheets/sheet2.xml") + 40
+    for raw, message in (
+        (whole[: len(whole) // 2], "not a complete workbook"),
+        (whole[:session] + bytes(200) + whole[session + 200 :], "not a complete workbook"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000), "password"),
+        (b"PK\x05\x06" + bytes(18), "cannot be read as a workbook (KeyError)"),
+    ):
+        made.workbook_path(round).write_bytes(raw)
+        mistake = made.only(round, 3)
+        assert mistake.startswith("spreadsheets/anna.xlsx: ")
+        assert message in mistake
+
+
+def refused(path: Path) -> str:
+    """The message on a file; it must need less than 60 MiB."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(RoundError) as error:
+            xlsx_reading.read_xlsx(path, "a.xlsx", ["row"], [])
+        assert tracemalloc.get_traced_memory()[1] < 60 << 20
+    finally:
+        tracemalloc.stop()
+    return str(error.value)
+
+
+def zipped(path: Path, packing: int = zipfile.ZIP_DEFLATED, /, **parts: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", packing) as file:
+        for name, raw in parts.items():
+            file.writestr(name, raw)
+    return path
+
+
+def test_zip_bombs_are_rejected_before_parsing(tmp_path: Path) -> None:
+    half = b" " * (xlsx_reading.MAX_UNPACKED // 2)
+    bomb = zipped(tmp_path / "a.xlsx", a=half, b=half + b" ")
+    assert bomb.stat().st_size < 1 << 20
+    assert "unpacks to more than 64 MiB" in refused(bomb)
+    cells = zipped(tmp_path / "b.xlsx", a=b"<c/>" * (xlsx_reading.MAX_TAGS + 1))
+    lzma = zipped(tmp_path / "d.xlsx", zipfile.ZIP_LZMA, a=b"<c/>")
+    assert "packed in a way that spreadsheets do not use" in refused(lzma)
+    assert "more cells than any spreadsheet" in refused(cells)
+    with bomb.open("ab") as file:
+        file.truncate(500 << 20)
+    assert f"the maximum is {xlsx_reading.MAX_FILE >> 20}" in refused(bomb)
+
+
+def test_an_edited_line_on_the_sheet_of_texts_is_found(tmp_path: Path) -> None:
+    """The checksum covered the pointer in the row alone, so that an answer counted for another text."""
+    items = [made.item(n, crisis=n == 1, prompt=f"A first line.\nAnother one, {n}.") for n in range(5)]
+    round = made.opened(tmp_path, "crowd", items)
+    made.fill(made.workbook_path(round), dict.fromkeys(range(1, 6), CROWD))
+    assert len(made.collect(round).annotations) == 15
+    with made.edited(made.workbook_path(round)) as book:
+        book["Texts"].insert_rows(1)
+        book["Texts"].title = "mine"
+    assert (len(made.collect(round).annotations), made.collect(round).mistakes) == (15, ())
+    with made.edited(made.workbook_path(round)) as book:
+        (line,) = (row[2] for row in book["mine"].iter_rows() if row[2].value == "Another one, 1.")
+        line.value = "Another one, 2."
+    assert f"the text of item {made.places(round)['en-item-1']} was changed (edited" in made.only(round, 12)
+
+
+ANY = st.text(st.characters(), max_size=200)
+LINES = st.text(st.sampled_from("ab 番茄=@\n\t_xX0"), max_size=300)
+
+
+@given(ANY | LINES)
+def test_cell_texts_are_no_formulas_and_have_no_control_characters(text: str) -> None:
+    shown = cell_text(text)
+    assert not shown.lstrip().startswith(tuple("=+-@＝＋－＠"))
+    assert all(sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cs") for sign in shown)
+    assert "\ufffe" not in shown
+    assert cell_text(shown) == shown
+
+
+@given(st.lists(ANY | LINES, min_size=1, max_size=8))
+def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    path = tmp_path_factory.mktemp("cells") / "a.xlsx"
+    book = Workbook()
+    add_styles(book)
+    for row, text in enumerate(texts, 1):
+        write_cell(book.active, row, 1, text, "text")
+    book.save(path)
+    sheet = load_workbook(path).active
+    for row, text in enumerate(texts, 1):
+        cell = sheet.cell(row, 1)
+        assert cell.data_type not in ("f", "e")
+        assert (cell.value or "").replace("_x005F_", "_").strip() == cell_text(text).strip()
+
+
+def test_choices_as_keyboards_type_them_and_no_two_have_the_same_form() -> None:
+    for name, typed, stored in table("rounds", "typed_choices"):
+        (question,) = (one for one in QUESTIONS["crowd"] if one.name == name)
+        assert xlsx_reading.read_choice(question, Item("x", "en"), typed, "en") == stored, typed
+    ties = questions_for("adjudication", [["yes", "no", *KEEP_LABELS], SUBTASK.labels])
+    for question in [*ties, *(question for asked in QUESTIONS.values() for question in asked)]:
+        forms = xlsx_reading.choice_forms(question, ())
+        assert [typed for typed, found in forms.items() if len(found) > 1] == []
