@@ -77,7 +77,8 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     """Evaluate a paid model, judge, calibrate and report; made-up items, provider and ratings."""
     sys.path[:0] = [
         str(tree),
-        *(str(tree / name) for name in ("tests", "tests/doubles", "tests/rounds", "tests/curation")),
+        *(str(path) for path in (tree / "tests").rglob("*") if path.is_dir()),
+        str(tree / "tests"),
     ]
     from judged_made import scripted_judge, verdict
     from providers import ProviderServer, price_file
@@ -126,7 +127,7 @@ def erase_made_person(folder: Path) -> None:
 
 def remove_made_duplicate(folder: Path) -> None:
     """Deduplicate three dialogues, of which two are nearly the same."""
-    from dedup_made import deduplicated, dialogue, edited, words
+    from test_dedup import deduplicated, dialogue, edited, words
 
     texts = [words(place, 20) for place in range(4)]
     made = [dialogue("a", *texts[:2]), dialogue("b", edited(texts[0], 0.1), edited(texts[1], 0.1))]

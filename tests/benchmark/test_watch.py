@@ -69,7 +69,7 @@ def test_a_run_is_followed_line_by_line_and_a_torn_line_waits(run: Path) -> None
     follower.read()
     assert follower.lines()[0] == "generate: 22/22 answered  100%"
     mean = read_summary(run / "summary.json").rows.lexical["items_mean"]
-    assert f"so far: {mean.value:.2f}" in follower.lines()[1]  # the figure of the finished run
+    assert f"lexical: {mean.value:.2f}" in follower.lines()[1]  # the figure of the finished run
     assert "n 22 of 22 items" in follower.lines()[1]
 
 
