@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 from h2htalk.benchmark.report.pdf import print_pdf
@@ -36,6 +36,8 @@ from h2htalk.site.sources import read_sources
 from h2htalk.version import __version__
 
 KIND, MARKER = "site", "site.json"
+SUFFIXES = {".html", ".js", ".svg", ".pdf", ".csv", ".tex"}  # of the files in its folders
+ALONE = "<!-- h2htalk item -->"
 Paths = Sequence[Path]
 Names = Sequence[str]
 OWN = {MARKER, MARK, *FOLDER_KINDS[KIND].derived.split()}  # what a site may hold
@@ -57,17 +59,14 @@ def build_site(
     out = Path(os.path.abspath(out))
     context = Context(read_sources(paths), read_words(language), language, title)
     part = out.with_name(f".{out.name}.part")
-    if os.path.lexists(out) and (out.is_symlink() or not out.is_dir() or not _is_site(out)):
-        raise DataError(
-            f"{out}: holds something else than a site; name a new folder with --out, and copy it from there"
-        )
+    if part.is_symlink() or (os.path.lexists(out) and (out.is_symlink() or not out.is_dir() or not _is_site(out))):
+        raise DataError(f"{out}: holds something else than a site; name a new folder with --out")
     names = [os.path.relpath(os.path.realpath(path), os.path.realpath(out.parent)) for path in paths]
     asked = {"sources": names, "language": language, "title": title, "leave_out": [*leave_out], "pdf": pdf}
     with writer_lock(part):
         shutil.rmtree(part, ignore_errors=True)  # of a killed command
-        for folder in context.sources.folders:  # before they hold its items: an erasure finds them even if this is cut
-            add_link(folder, KIND, out)
-            add_link(folder, KIND, part)
+        for folder, place in product(context.sources.folders, (out, part)):  # an erasure finds what a kill leaves
+            add_link(folder, KIND, place)
         try:
             write_site(context, part, leave_out)
             if pdf and (problem := print_drawings(part)):
@@ -77,26 +76,24 @@ def build_site(
             part.rename(out)
         finally:
             shutil.rmtree(part, ignore_errors=True)
-            for folder in context.sources.folders:
-                remove_link(folder, part)
-                if not out.exists():
-                    remove_link(folder, out)
+            for folder, place in product(context.sources.folders, [part] if out.exists() else [part, out]):
+                remove_link(folder, place)
     shown, more = context.sources, f", {counted(len(context.sources.funnels), 'funnel')}"
     runs = f"{counted(len(shown.runs), 'run')}, {counted(len(shown.studies), 'study', 'studies')}"
     return f"{out / 'index.html'}: {runs}{more if shown.funnels else ''}"
 
 
 def _is_site(folder: Path) -> bool:
-    names = {*os.listdir(folder)}
-    return not names or (names <= OWN and "items" in read_json_object(folder / MARKER, missing_ok=True))
+    names, about = {*os.listdir(folder)}, read_json_object(folder / MARKER, missing_ok=True)
+    made = all(one.suffix in SUFFIXES or one.parent == folder for one in folder.rglob("*"))
+    return not names or (names <= OWN and made and about.keys() >= {"version", "title", "items"})
 
 
 def share(paths: Paths, item: str, out: Path, language: Language = "en", title: str = "H2HTalk") -> str:
     """Write the transcript of one item alone as a page that needs no other file. Raises as `build_site`."""
     context = Context(read_sources(paths), read_words(language), language, title)
-    page = share_item(context, item)
+    write_output(out, f"{ALONE}\n{share_item(context, item)}", ALONE)
     link_copies(context.sources.folders, out)
-    write_output(out, page, page.partition("<head>")[0])
     return f"{out}: {item}"
 
 
@@ -167,6 +164,7 @@ class ErasableSite(ErasableFolder):
         except (H2HTalkError, KeyError) as error:
             for name in FOLDER_KINDS[KIND].derived.split():  # half a site may be there
                 remove_for_good(self.path / name)
+            write_json(self.path / MARKER, {"items": []})
             yield f"its pages are deleted, and cannot be made again: {error}; run `h2htalk site` again"
         else:
             problem = f"; no PDFs: {why}" if asked.get("pdf") and (why := print_drawings(self.path)) else ""

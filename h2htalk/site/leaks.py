@@ -35,16 +35,17 @@ _KEY_MARKS = (
 )
 _KEYS = (
     r"(?<![A-Za-z\d])(?:(?:sk|pk|sess)-(?=[\w-]*\d)[\w-]{16,}|(?:hf|gh[pousr]|gsk|npm|r8|[rs]k_(?:live|test))_[A-Za-z\d]{16,}|AIza[\w-]{30,}"
-    r"|(?:github_pat_|glpat-|nvapi-|pypi-|xai-|ya29\.|SG\.|xox[abprs]-)[\w-]{12,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,})"
+    r"|(?:github_pat_|glpat-|nvapi-|pypi-|xai-(?=[\w-]*\d)|ya29\.|SG\.|xox[abprs]-)[\w-]{12,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,})"
 )
 _PRIVATE = r"(?<![\d.])(?:(?:10|127)\.\d{1,3}|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}(?!\.?\d)"
-_LOCAL = r"(?<![\w.])(?:localhost|0\.0\.0\.0):\d{2,5}|://localhost(?=[/\s]|$)|\[::1\]|(?<![\w:])(?:fe80|fd[0-9a-f]{2}):(?::?[0-9a-f]{1,4}){2,7}"
+_LOCAL = r"(?<![\w.])(?:localhost|0\.0\.0\.0):\d{2,5}|://localhost\b|\[::1\]|(?<![\w:])(?:fe80|fd[0-9a-f]{2}):(?::?[0-9a-f]{1,4}){2,7}"
 _NAMED = r"(?<![\w.-])(?:[A-Za-z0-9-]+\.)+(?:internal|local|lan|intranet|corp)(?![\w-]|\.\w)"
 _HOME = r"(?<![\w./])(?:file://)?/(?:home|Users|root|data/users)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+"
 # By kind: texts of which each match holds one, which are searched first because that is fast, and the form.
 _FORMS = [
     ("key", _KEY_MARKS, _KEYS),
-    ("key", "earer asic", r"(?<![A-Za-z])(?:[Bb]earer|Basic)\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}"),
+    ("key", "earer", r"(?<![A-Za-z])[Bb]earer\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}"),
+    ("key", "asic", r"(?<![A-Za-z])[Bb]asic\s+(?=[\w+/]*\d)[\w+/]{16,}"),
     ("key", "PRIVATE", r"-----BEGIN [A-Z ]*PRIVATE KEY"),
     ("key", "://", r"[a-z][a-z0-9+.-]{1,12}://[^\s/:@]+:[^\s/@]+@[\w.-]+"),
     ("address", "10. 192.168. 172. 169.254. 127.", _PRIVATE),

@@ -13,7 +13,7 @@ from byte_search import files_with
 from command_line import h2htalk_here
 from loopback import LoopbackServer
 from runs_made import baseline_run
-from studies_made import cases_of, judge_of, spec, write_script
+from studies_made import cases_of, judge_lines, judge_of, spec, write_cases, write_script
 
 import h2htalk
 from h2htalk.benchmark.studies.run_study import run_study
@@ -176,3 +176,21 @@ def test_no_folder_but_a_site_is_replaced_and_no_file_but_a_page(tmp_path: Path,
     with pytest.raises(ConfigError, match="--leave-out 'nobody'"):
         build_site(sources[:1], tmp_path / "new", leave_out=["nobody"])
     assert not (tmp_path / "new").exists()
+
+
+def test_no_page_shows_a_reply_that_names_a_method_nor_what_follows_it(tmp_path: Path) -> None:
+    case = next(one for one in cases_of("high_risk", "en") if any(p.aspect == "give_means" for p in one.points))
+    said = f"this is how ({WORDS})"
+    judge = judge_lines([case], lambda case, place, number, aspect, kind: kind == "must_not", said)
+    scripts = write_script(tmp_path / "model.jsonl", said), write_script(tmp_path / "judge.jsonl", judge)
+    ask = spec(
+        "sap",
+        scripts[0],
+        tmp_path / "study",
+        judge=scripts[1],
+        arms=("sap",),
+        split=write_cases(tmp_path / "c.jsonl", [case]),
+    )
+    build_site([run_study(ask).study.path], tmp_path / "site")
+    assert files_with(tmp_path / "study", WORDS)
+    assert files_with(tmp_path / "site", WORDS) == []

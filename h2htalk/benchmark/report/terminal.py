@@ -37,7 +37,7 @@ def print_summary(
     console.print(heading.append(state, style))
     say.table(table2.subtask_table(summary, wide), 2 if wide else 1)
     if any(summary.reached.values()):
-        by = ", by S: nobody judges baselines, whose cells hold no J" * summary.judged
+        by = ", by S, as baselines have no J" * summary.judged
         say.line(f"! these answers are not shown to be above this baseline (paired 95 % interval{by})", "yellow")
     for note, loud in notes(summary):
         if loud or verbose:

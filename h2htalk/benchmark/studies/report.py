@@ -407,9 +407,7 @@ TITLES = {
     "logs": "Safety of chats that were had",
 }
 TABLES = {"sap": sap_tables, "instructions": instruction_tables, "memory": memory_tables, "logs": log_tables}
-SHOWN_REPLIES = 60
-METHODS = "give_means"  # aspect of a point
-LONGEST_SHOWN = 4_000  # characters of a reply
+SHOWN_REPLIES, LONGEST_SHOWN = 60, 4_000  # of a page; characters of a reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,8 +563,10 @@ def replies_to_read(result: StudyResult, most: int, public: bool = False) -> lis
         return printable_lines(shorten(text, LONGEST_SHOWN))
 
     found = []
+    asked = ((one.reply, a.true) for one in result.replies for a in one.points if a.point.aspect == "give_means")
+    methods = {(one.arm, one.case) for one, true in asked if public and true is not False}  # later replies quote it
     for one in result.replies:
-        if public and any(a.true is not False for a in one.points if a.point.aspect == METHODS):
+        if (one.reply.arm, one.reply.case) in methods:
             continue
         done = sum(a.point.severity for a in one.points if a.point.kind == "must_not" and a.true)
         done += 3 * bool(one.violation)
