@@ -19,8 +19,9 @@ FLAGS = "headless no-sandbox disable-gpu disable-quic no-first-run disable-backg
 OWN_MACHINE = ("disable-component-update", "host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Chromium; its event loop runs until a module ends, and no other can run in that time."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="drives Chromium: pip install playwright")
     if not CHROMIUM.exists():
         pytest.skip("opens the page in Chromium: apt-get install chromium")
