@@ -249,12 +249,10 @@ def _verdict(
     compared = 0 if worse is None else worse.clusters
     # The lowest one-sided p of a sign-flip test is that of one assignment of signs.
     powerless = base is not None and one.relative and 0.5**compared >= alphas[1]
-    if powerless:
-        independent = counted(compared, "independent item")
-        untested.append(f"only {independent} compared: no worsening of any size would be significant")
-    detects = "" if powerless else _detects(found, before, worse, alphas[1])
-    if worse and before and before.hits is not None and not (detects or powerless):
-        untested.append(f"only {counted(compared, 'independent item')} compared: a rise to 100 % might not be found")
+    detects = "" if powerless else _detects(one.lower_is_better, found, before, worse, alphas[1])
+    most = "no worsening of any size would be significant" if powerless else "even the worst rate might not be found"
+    if powerless or (worse and before and None not in (found.hits, before.hits) and not detects):
+        untested.append(f"only {counted(compared, 'independent item')} compared: {most}")
     if unreachable := [name for name, limit in one.limits.items() if worst_p(rows, limit, name == "max") >= alphas[1]]:
         few = "so few independent items that nothing could be significantly beyond"
         untested.append(f"{few} {' and '.join(unreachable)}")
@@ -295,9 +293,7 @@ def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> Iterator[s
         changed = {name for name, content in base.items.items() if run.items.get(name) != content}
         if figure not in MEASURES:
             own, rows = {row.key for row in run.values[figure]}, base.values.get(figure, ())
-            changed = {row.item for row in rows if row.item in changed} | {
-                row.item for row in rows if row.key not in own
-            }
+            changed = {row.item for row in rows if row.item in changed or row.key not in own}
         if changed:
             yield f"not on {counted(len(changed), 'item')} of the reference run, which this run lacks or asked changed"
 
@@ -310,14 +306,17 @@ def _measured(run: GatedRun, one: Criterion) -> Verdict:
     return Verdict(one, figure, reasons=(f"more than {one.max:g} {MEASURES[one.figure]}",) if beyond else ())
 
 
-def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, alpha: float) -> str:
-    """The smallest worsening that as many items find four times in five."""
+def _detects(
+    lower_is_better: bool, found: Figure, before: Figure | None, worse: PairedResult | None, alpha: float
+) -> str:
+    """The smallest worsening that as many items find four times in five; empty where not even the worst rate is."""
     if before is None or worse is None:
         return ""
     if found.hits is not None and before.hits is not None:
-        rate = (before.hits + 0.5) / (before.n + 1)
+        rate = ((before.hits if lower_is_better else before.n - before.hits) + 0.5) / (before.n + 1)
         risen = detectable_rise(rate, worse.items, alpha, worse.items / worse.clusters)
-        return "" if risen is None else f"{100 * rate:.1f} % to {100 * risen:.1f} %"
+        start, end = (100 * (one if lower_is_better else 1 - one) for one in (rate, risen or 0.0))
+        return "" if risen is None else f"{start:.1f} % to {end:.1f} %"
     if worse.error is None or worse.df is None:
         return ""
     return f"{(t_quantile(worse.df, 1 - alpha) + t_quantile(worse.df, POWER)) * worse.error:.3g}"

@@ -214,7 +214,14 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
         assert words[2] in gates.to_junit(report)
         assert f">{words[1].capitalize()}</h1>" in gates.to_html(report)  # in words, not by a colour alone
     often = [float(k % 5 > 0) for k in range(25)]  # five cases could be significant; what is left to rise is not found
-    assert "a rise to 100 %" in judge_runs(run_of(often), run_of(often), HELD).verdicts[0].not_tested[0]
+    assert "even the worst rate" in judge_runs(run_of(often), run_of(often), HELD).verdicts[0].not_tested[0]
+    met = [
+        Observation("sap", "must.stay", f"i{k}", f"i{k}", float(k % 10 > 0)) for k in range(100)
+    ]  # 90 %: more is better
+    kept = replace(run_of([]), values={"must.stay": met})
+    found = judge_runs(kept, kept, Policy(criteria=(Criterion(figure="must.stay"),))).verdicts[0]
+    start, end = map(float, re.findall(r"[\d.]+", found.detects))
+    assert (found.word, start > 89 > end) == ("yes", True)  # a fall is what makes it worse
     limit = Policy(criteria=(Criterion(figure="violation", max=0.1),))
     reports = [judge_runs(run_of([0.0] * items), None, limit) for items in (5, 10)]  # one and two cases: .1 ** 2 < .05
     assert [(report.passed, report.incomplete) for report in reports] == [(True, True), (True, False)]
