@@ -37,7 +37,7 @@ from h2htalk.version import __version__
 
 KIND, MARKER = "site", "site.json"
 SUFFIXES = {".html", ".js", ".svg", ".pdf", ".csv", ".tex"}  # of the files in its folders
-ALONE = "<!-- h2htalk item -->"
+ALONE = "<!doctype html><!-- h2htalk item -->"
 Paths = Sequence[Path]
 Names = Sequence[str]
 OWN = {MARKER, MARK, *FOLDER_KINDS[KIND].derived.split()}  # what a site may hold
@@ -92,7 +92,7 @@ def _is_site(folder: Path) -> bool:
 def share(paths: Paths, item: str, out: Path, language: Language = "en", title: str = "H2HTalk") -> str:
     """Write the transcript of one item alone as a page that needs no other file. Raises as `build_site`."""
     context = Context(read_sources(paths), read_words(language), language, title)
-    write_output(out, f"{ALONE}\n{share_item(context, item)}", ALONE)
+    write_output(out, share_item(context, item), ALONE)
     link_copies(context.sources.folders, out)
     return f"{out}: {item}"
 

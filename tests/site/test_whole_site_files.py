@@ -172,7 +172,9 @@ def test_no_folder_but_a_site_is_replaced_and_no_file_but_a_page(tmp_path: Path,
         build_site(sources[:1], out)
     item = load_split("mini").select("en", limit=22).scenarios[0].id
     with pytest.raises(DataError, match="something else"):
-        share(sources[:1], item, sources[0] / "summary.json")
+        share(sources[:1], item, sources[0] / "report.html")
+    for _ in range(2):
+        share(sources[:1], item, tmp_path / "one.html")
     with pytest.raises(ConfigError, match="--leave-out 'nobody'"):
         build_site(sources[:1], tmp_path / "new", leave_out=["nobody"])
     assert not (tmp_path / "new").exists()

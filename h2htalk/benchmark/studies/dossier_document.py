@@ -29,7 +29,7 @@ from h2htalk.benchmark.studies.conversations import StudyFolder
 from h2htalk.benchmark.studies.report import replies_to_read, study_view, title_of
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.chat.store.call_store import read_costs
-from h2htalk.data.files import remove_file, write_text
+from h2htalk.data.files import remove_file, write_output, write_text
 from h2htalk.data.links import link_copies
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
@@ -66,9 +66,9 @@ def write_dossier(runs: Sequence[Path], out: Path, owner: str = "", paper: str =
     view = {"owner": printable(owner), "paper": paper, "date": datetime.now(UTC).date(), "version": __version__}
     view |= {"articles": articles["article"], "number": next(tables)}
     view |= {"tiles": [], "parts": parts, "pages": {}}
-    link_copies(runs, out)
     page, pdf, numbered = (out / name for name in ("dossier.html", "dossier.pdf", "dossier.numbered.html"))
-    write_text(page, render_page(_FOLDER / "page", view))
+    write_output(page, render_page(_FOLDER / "page", view), "<!doctype html><!-- h2htalk dossier -->")
+    link_copies(runs, out)
     yield f"{page}"
     remove_file(pdf)  # an older one shows something else
     why = print_pdf(page, pdf)

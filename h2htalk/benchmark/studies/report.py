@@ -498,7 +498,8 @@ def write_radar(found: Sequence[StudyResult], out: Path) -> str:
             what = f"{', '.join(keys) or 'their studies'} differ, or they are not of instructions"
             raise ConfigError(f"{one.study.path} and {first.study.path} cannot be compared in a radar: {what}")
     note = "".join(answered_by([row for one in found for row in select(one.observations, "points")]))
-    write_output(out, radar([(one.model, radar_axes(one.observations)) for one in found], note), "<svg")
+    drawn = radar([(one.model, radar_axes(one.observations)) for one in found], note)
+    write_output(out, drawn, drawn.partition(" viewBox")[0])
     return f"{out}: {', '.join(one.model for one in found)}"
 
 

@@ -397,6 +397,11 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path) -
     places = [page.index(text) for text in parts]
     assert places == sorted(places)
     assert all(f'href="#{at}"' in page for at in re.findall(r'<section id="([\w-]+)"', page) if at != "contents")
+    mine = tmp_path / "mine" / "dossier.html"
+    mine.parent.mkdir()
+    mine.write_text(page.replace(" dossier -->", " -->", 1))  # of somebody else
+    with pytest.raises(DataError, match="something else"):
+        list(write_dossier([study.path], mine.parent))
     # Provisions about danger name tables of the study of danger alone.
     baseline_run(tmp_path / "run")  # an evaluation has a table of its own
     list(write_dossier([studied(tmp_path / "other", "instructions", limit=4).study.path, tmp_path / "run"], out))
