@@ -34,11 +34,12 @@ _KEY_MARKS = (
     "AKIA ASIA AIza eyJ SG. ya29."
 )
 _KEYS = (
-    r"(?<![A-Za-z\d])(?:(?:sk|pk|sess)-(?=[\w-]*\d)[\w-]{16,}|(?:hf|gh[pousr]|gsk|npm|r8|[rs]k_(?:live|test))_[A-Za-z\d]{16,}|AIza[\w-]{30,}"
-    r"|(?:github_pat_|glpat-|nvapi-|pypi-|xai-(?=[\w-]*\d)|ya29\.|SG\.|xox[abprs]-)[\w-]{12,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,})"
+    r"(?<![A-Za-z\d])(?:(?:sk|pk|sess)-(?=[\w-]*\d)[\w-]{16,}|AIza[\w-]{30,}|A[KS]IA[0-9A-Z]{16}"
+    r"|(?:hf|gh[pousr]|gsk|npm|r8|[rs]k_(?:live|test))_[A-Za-z\d]{16,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}"
+    r"|(?:github_pat_|glpat-|nvapi-|pypi-|xai-(?=[\w-]*\d)|ya29\.|SG\.|xox[abprs]-)[\w-]{12,})"
 )
 _PRIVATE = r"(?<![\d.])(?:(?:10|127)\.\d{1,3}|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}(?!\.?\d)"
-_LOCAL = r"(?<![\w.])(?:localhost|0\.0\.0\.0):\d{2,5}|://localhost\b|\[::1\]|(?<![\w:])(?:fe80|fd[0-9a-f]{2}):(?::?[0-9a-f]{1,4}){2,7}"
+_LOCAL = r"(?<![\w.])(?:localhost|0\.0\.0\.0):\d{2,5}|\[::1\]|(?<![\w:])(?:fe80|fd[0-9a-f]{2}):(?::?[0-9a-f]{1,4}){2,7}"
 _NAMED = r"(?<![\w.-])(?:[A-Za-z0-9-]+\.)+(?:internal|local|lan|intranet|corp)(?![\w-]|\.\w)"
 _HOME = r"(?<![\w./])(?:file://)?/(?:home|Users|root|data/users)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+"
 # By kind: texts of which each match holds one, which are searched first because that is fast, and the form.
@@ -49,7 +50,8 @@ _FORMS = [
     ("key", "PRIVATE", r"-----BEGIN [A-Z ]*PRIVATE KEY"),
     ("key", "://", r"[a-z][a-z0-9+.-]{1,12}://[^\s/:@]+:[^\s/@]+@[\w.-]+"),
     ("address", "10. 192.168. 172. 169.254. 127.", _PRIVATE),
-    ("address", "localhost 0.0.0.0: [::1] fe80: fd", _LOCAL),
+    ("address", "localhost: 0.0.0.0: [::1] fe80: fd", _LOCAL),
+    ("address", "://localhost", r"://localhost\b"),
     ("address", ".internal .local .lan .intranet .corp", _NAMED),
     ("path", "/home/ /Users/ /users/ /root/ \\Users\\", _HOME),
 ]

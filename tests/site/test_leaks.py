@@ -58,6 +58,13 @@ def test_each_thing_alone_is_found_with_its_item_and_not_shown(tmp_path: Path, k
     assert not any(text in str(one) for one in findings)
 
 
+@pytest.mark.parametrize(("kind", "text"), table("site", "forms"))
+def test_further_forms_are_found_and_words_like_them_are_not(kind: str, text: str) -> None:
+    check = LeakCheck(Sources(), {"SMTP_PWD": "hunter22x"})
+    check.check("run", "answer", ["a"], [f"({text})"])
+    assert {one.kind for one in check.findings} == ({kind} if kind else set())
+
+
 def test_all_twenty_planted_are_found_in_one_site(tmp_path: Path) -> None:
     split = mini(*range(20))
     run = run_with(tmp_path, {n: f"({text})" for n, (_, text) in enumerate(PLANTED)}, split)
