@@ -110,13 +110,13 @@ def _run_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:
     mark = f" by {embedder}, not comparable" * (summary.measure == "s" and not summary.s_comparable)
     marks, table, counts = list[Mark](), subtask_table(summary), summary.counts
     for one, cell in ((one, main[name]) for name, one in SUBTASKS.items() if name in main):
-        ticks = tuple(own[one.name].value or 0.0 for own in trivial.values() if one.name in own)
+        ticks = tuple(v for own in trivial.values() if one.name in own and (v := own[one.name].value) is not None)
         marks.append(Mark(one.title, cell.value, cell.low, cell.high, one.dimension.title(), ticks))
     says = f"{measure_name(summary)}{mark}, percent"
     chart = Markup(interval_plot(f"{TITLE}: {summary.model}", TICKS, says, marks))
     heads = [head + mark * (head in ("S", "S and J")) for head in table.header]
     key, label = ("items_mean", "mean of the items") if main["overall"].value is None else ("overall", "overall")
-    best = sorted((own[key].value or 0.0, name) for name, own in trivial.items())[-1:]
+    best = sorted((v, name) for name, own in trivial.items() if (v := own[key].value) is not None)[-1:]
     scores = {label: main[key], **{f"best answer without a model ({name})": trivial[name][key] for _, name in best}}
     part: dict[str, Any] = {"kind": "evaluation", "title": "Evaluation", "system": printable(summary.model)}
     part |= {"figures": [[*scores.items()], [(label, summary.rows.compliance[key])]], "measure": says}
