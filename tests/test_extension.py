@@ -243,7 +243,7 @@ def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
         text = path.read_text(encoding="utf-8")
         text = re.sub(rf'"{old}": ("[^"]*")', rf'\g<0>, "{new}": \1', text)  # a key of a JSON object
         text = re.sub(rf'^{old} = (".*")$', rf"\g<0>\n{new} = \1", text, flags=re.M)  # a key on its own line
-        text = re.sub(rf', {old} = ("[^"]*")', rf"\g<0>, {new} = \1", text)  # a key of an inline table
+        text = re.sub(rf'[{{,] {old} = ("[^"]*")', rf"\g<0>, {new} = \1", text)  # a key of an inline table
         tables = re.findall(rf"^\[((?:wording\.)?{old}(?:\.\w+)?)\]$", text, flags=re.M)
         for heading in tables:
             if table := re.search(rf"^\[{re.escape(heading)}\]\n.*?(?=^\[|\Z)", text, flags=re.M | re.S):

@@ -161,10 +161,10 @@ _TOML = Path(__file__).with_suffix(".toml")
 
 
 def _wording(language: Language) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = read_data(_TOML)["wording"]
-    if language not in found:
-        raise DataError(f"help_lines.toml has no wording in {language}; add it, and names of countries in it")
-    return found[language]  # type: ignore[no-any-return]
+    raw: Mapping[str, Any] = read_data(_TOML)
+    if not all(language in names for names in (raw["wording"], *raw["languages"].values())):
+        raise DataError(f"help_lines.toml lacks words in {language}: wording, names of languages, names of countries")
+    return raw["wording"][language]  # type: ignore[no-any-return]
 
 
 @cache
