@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from math import log
 from typing import NamedTuple
 
@@ -31,7 +31,6 @@ _DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores diffe
 _LARGEST_LOSS, _LARGEST_OF_GIVEN = 8.0, 5.0  # of log probability
 _NAMING_ENDS = frozenset("叫名:人做称字我作款写是")
 _INNER = -13.7  # sum of the log probabilities of a given name's characters, the least inside a clause
-_HONORIFICS = frozenset("桑君酱")
 _KIN_LETTERS = frozenset("姐哥姨叔婶嫂爷妹")
 _JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
 _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
@@ -181,13 +180,10 @@ def _is_common(word: str) -> bool:
     return usual(word) and tags().get(word) not in _NAME_TAGS and word not in words("persons", "nicknames", "given")
 
 
-@lru_cache(maxsize=16_384)
 def _may_be_given(word: str) -> bool:
     """Whether a word of everyday language may be somebody's given name or nickname: 高兴, 栋梁, 猴子."""
-    if word in words("persons", "nicknames", "words"):
-        return True
-    content = len(word) == 2 and tags().get(word, "-")[0] in "navzb"
-    return content and word[0] not in "小老阿大" and word[1] != "天" and _given().keys() >= set(word)
+    named = len(word) == 2 and word[0] not in "小老阿大" and word[1] != "天" and _given().keys() >= set(word)
+    return word in words("persons", "nicknames", "words") or (named and tags().get(word, "-")[0] in "navzb")
 
 
 def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
@@ -251,7 +247,7 @@ def _starts(names: frozenset[str]) -> frozenset[str]:
 
 def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
     ends = [end for end in range(min(start + 7, len(text)), start + 1, -1) if text[start:end] in _whole_names()]
-    for end in (end + (text[end : end + 1] in _HONORIFICS) for end in ends):
+    for end in (end + (text[end : end + 1] in ("桑", "君", "酱")) for end in ends):
         yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
     longest = ends[0] if ends else len(text)
     # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
@@ -296,8 +292,7 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
         end, word = choice[at].end, not choice[at].shape
         # Behind "my name is" a word is a name, too; some may be one anywhere: 高兴没来.
         cue = left_cue(text, at) if word and 1 < end - at < 4 else _INSIDE
-        named = cue >= STRONG and text[at - 1 : at] in _NAMING_ENDS
-        if named or (cue > 0 and _may_be_given(text[at:end])):
+        if (cue >= STRONG and text[at - 1 : at] in _NAMING_ENDS) or (cue > 0 and _may_be_given(text[at:end])):
             near[at].append(Segment(at, end, -99.0, cue, "word", _LARGEST_LOSS))
         at = end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
@@ -306,9 +301,6 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
 _PERSON, _LATIN = patterns("persons"), patterns("latin_names")
 
 _LONGEST_PUBLIC, _COMMON_SURNAME = 10, log(0.0055)
-_NO_CHILD = frozenset(
-    "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
-)
 
 
 @cache
@@ -319,19 +311,15 @@ def _public() -> frozenset[str]:
 def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
     """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
     dotted = [_trimmed(*hit.span(), text) for hit in _PERSON["dotted"].finditer(text)]
-    parents = [hit.span() for hit in _PERSON["parent"].finditer(text) if hit["child"] not in _NO_CHILD]
     by_form = [
         Segment(start, end, 0.0, left_cue(text, start), shape)
-        for shape, hits in (("parent", parents), ("dotted", dotted))
+        for shape, hits in (("parent", [hit.span() for hit in _PERSON["parent"].finditer(text)]), ("dotted", dotted))
         for start, end in hits
     ]
     inside = [s for s in near if not any(start < s.end and s.start < end for start, end in dotted)]
     for segment in (*inside, *by_form, *latin_names(text)):
-        if (
-            segment.cue >= STRONG
-            or segment.shape == "word"
-            or not (_listed(text, segment.start, segment.end) or _is_word(text, segment))
-        ):
+        listed = segment.shape != "word" and _listed(text, segment.start, segment.end)
+        if segment.cue >= STRONG or not (listed or _is_word(text, segment)):
             yield segment
 
 
@@ -352,12 +340,9 @@ def _is_word(text: str, segment: Segment) -> bool:
     """Whether the dictionary has the characters as a word that is no name; behind "my sister" a usual one."""
     word = text[segment.start : segment.end]
     common = surnames().get(word[1:], -99.0) > _COMMON_SURNAME
-    if (
-        (word[0] in "老小" and common)
-        or word in words("persons", "nicknames", "given")
-        or word in _whole_names()
-        or segment.shape in ("word", "surname")
-    ):
+    if (word[0] in "老小" and common) or word in words("persons", "nicknames", "given") or word in _whole_names():
+        return False
+    if segment.shape in ("word", "surname"):
         return False
     defined = segment.shape in ("full", "given") and word in sections("cedict")["words"]
     return defined or (tags().get(word, "nr") not in _NAME_TAGS and usual(word, 5 if segment.cue < KIN else 100))
