@@ -29,9 +29,8 @@ _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
 _TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
 _DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores differ by less are equally good
 _LARGEST_LOSS, _LARGEST_OF_GIVEN = 8.0, 5.0  # of log probability
-_NAMING_ENDS = frozenset("叫名:人做称字我作款写是")
+_NAMING_ENDS, _KIN_LETTERS = frozenset("叫名:人做称字我作款写是"), frozenset("姐哥姨叔婶嫂爷妹")
 _INNER = -13.7  # sum of the log probabilities of a given name's characters, the least inside a clause
-_KIN_LETTERS = frozenset("姐哥姨叔婶嫂爷妹")
 _JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
 _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
@@ -180,6 +179,7 @@ def _is_common(word: str) -> bool:
     return usual(word) and tags().get(word) not in _NAME_TAGS and word not in words("persons", "nicknames", "given")
 
 
+@cache
 def _may_be_given(word: str) -> bool:
     """Whether a word of everyday language may be somebody's given name or nickname: 高兴, 栋梁, 猴子."""
     named = len(word) == 2 and word[0] not in "小老阿大" and word[1] != "天" and _given().keys() >= set(word)
@@ -291,8 +291,8 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
         segments.append(choice[at])
         end, word = choice[at].end, not choice[at].shape
         # Behind "my name is" a word is a name, too; some may be one anywhere: 高兴没来.
-        cue = left_cue(text, at) if word and 1 < end - at < 4 else _INSIDE
-        if (cue >= STRONG and text[at - 1 : at] in _NAMING_ENDS) or (cue > 0 and _may_be_given(text[at:end])):
+        least = 0.0 if _may_be_given(text[at:end]) else STRONG if text[at - 1 : at] in _NAMING_ENDS else 99.0
+        if word and 1 < end - at < 4 and least < 99.0 and (cue := left_cue(text, at)) >= least:
             near[at].append(Segment(at, end, -99.0, cue, "word", _LARGEST_LOSS))
         at = end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
