@@ -84,8 +84,6 @@ def find_crisis(turns: Sequence[Turn], language: Language) -> list[Evidence]:
 def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], language: Language) -> Iterator[Evidence]:
     tagged, dangers = False, load_joint(DATA, language).manifest["dangers"]
     strong = {hit.category for run in runs for hit in run.hits if not hit.weak}
-    # What strong cues say of whose crisis it is stands; the classifier tells how far it is.
-    sorts = OWN if OWN & strong else {*SORTS} & strong or {*SORTS}
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
@@ -96,8 +94,7 @@ def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], languag
         total = weigh(dangers[kind]["combine"], run.scores[number], heard[number])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
         urgent = next((one for one in runs for hit in one.hits if hit.category == URGENT and kind == "crisis"), None)
-        told = max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
-        code = DANGERS[kind] or f"crisis.{'plan' if urgent else told}"
+        code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
         run = urgent or run
         if urgent or total >= dangers[kind]["cued" if cued else "high"]:
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
@@ -107,6 +104,12 @@ def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], languag
                 yield evidence("doubt", POSSIBLE, sure, run)
             elif cued or total >= dangers[kind]["hint"]:
                 yield evidence("doubt", HINT, sure, run)
+
+
+def _sort_of(run: Run, strong: set[str]) -> str:
+    """The sort of crisis that a run tells of: strong cues of its turn say whose it is, the classifier how far it is."""
+    sorts = OWN if OWN & strong else {*SORTS} & strong or {*SORTS}
+    return max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
 
 
 def weigh(weights: Sequence[float], said: float, heard: float) -> float:

@@ -29,8 +29,7 @@ _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
 _TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
 _DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores differ by less are equally good
 _LARGEST_LOSS, _LARGEST_OF_GIVEN = 8.0, 5.0  # of log probability
-_NAMING_ENDS, _KIN_LETTERS = frozenset("叫名:人做称字我作款写是"), frozenset("姐哥姨叔婶嫂爷妹")
-_INNER = -13.7  # sum of the log probabilities of a given name's characters, the least inside a clause
+_NAMING_ENDS = frozenset("叫名:人做称字我作款写是")
 _JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
 _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
@@ -129,12 +128,9 @@ def name_candidates(text: str, start: int) -> Iterator[Segment]:
     first, second, family = text[start], text[start + 1 : start + 2], surnames()
     two_given = first in _given() and (second in _given() or second == "儿")
     listed = text[start : start + 2] in _starts(_whole_names()) or _FOREIGN_LETTERS.issuperset(text[start : start + 3])
-    kin = second in _KIN_LETTERS and first in _given() and not dictionary()[0].get(first + second)
-    if not (listed or two_given or kin or first in family or first + second in family or first in "小老阿大"):
+    if not (listed or two_given or first in family or first + second in family or first in "小老阿大"):
         return
     left = left_cue(text, start)
-    if kin:  # 红姐, 萍姨
-        yield Segment(start, start + 2, _TITLED + _given()[first] + right_cue(text, start + 2), left, "given+title")
     for end in (start + 1, start + 2):
         if text[start:end] in family:
             yield from _after_surname(text, start, end, left)
@@ -160,8 +156,6 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
         around = max(left, 0.0) + max(right_cue(text, end), -0.5)
         yield Segment(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
-    if len(text[start:at]) > 1 and not word:  # 欧阳 alone
-        yield Segment(start, at, score + right_cue(text, at), left, "surname")
     one, two = given(text[at : at + 1], left), given(text[at + 1 : at + 2], left)
     if one is None or (left < KIN and function and not _given().keys() >= set(text[at : at + 2])):
         return
@@ -177,13 +171,6 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
 def _is_common(word: str) -> bool:
     """Whether a word is usual and no name: 周末 in 周末更, 可能 in 时可能."""
     return usual(word) and tags().get(word) not in _NAME_TAGS and word not in words("persons", "nicknames", "given")
-
-
-@cache
-def _may_be_given(word: str) -> bool:
-    """Whether a word of everyday language may be somebody's given name or nickname: 高兴, 栋梁, 猴子."""
-    named = len(word) == 2 and word[0] not in "小老阿大" and word[1] != "天" and _given().keys() >= set(word)
-    return word in words("persons", "nicknames", "words") or (named and tags().get(word, "-")[0] in "navzb")
 
 
 def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
@@ -219,8 +206,7 @@ def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
 def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
     first, second, word = text[start], text[start + 1], text[start : start + 2]
     known = word in words("persons", "nicknames", "given")
-    rare = usual(word, 1) or second == "儿" or _given()[first] + _given()[second] < _INNER
-    if left < 0 and first != second and not known and rare:
+    if left < 0 and first != second and not known:
         return
     allowed = left >= KIN or word not in words("persons", "nicknames", "not_doubled")
     if allowed and known:
@@ -246,8 +232,8 @@ def _starts(names: frozenset[str]) -> frozenset[str]:
 
 
 def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
-    ends = [end for end in range(min(start + 7, len(text)), start + 1, -1) if text[start:end] in _whole_names()]
-    for end in (end + (text[end : end + 1] in ("桑", "君", "酱")) for end in ends):
+    ends = [end for end in range(min(start + 5, len(text)), start + 1, -1) if text[start:end] in _whole_names()]
+    for end in ends:
         yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
     longest = ends[0] if ends else len(text)
     # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
@@ -290,10 +276,9 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
     while at < len(text):
         segments.append(choice[at])
         end, word = choice[at].end, not choice[at].shape
-        # Behind "my name is" a word is a name, too; some may be one anywhere: 高兴没来.
-        least = 0.0 if _may_be_given(text[at:end]) else STRONG if text[at - 1 : at] in _NAMING_ENDS else 99.0
-        if word and 1 < end - at < 4 and least < 99.0 and (cue := left_cue(text, at)) >= least:
-            near[at].append(Segment(at, end, -99.0, cue, "word", _LARGEST_LOSS))
+        # Behind "my name is" a word is a name, too.
+        if word and 1 < end - at < 4 and text[at - 1 : at] in _NAMING_ENDS and left_cue(text, at) >= STRONG:
+            near[at].append(Segment(at, end, -99.0, STRONG, "word", _LARGEST_LOSS))
         at = end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
 
@@ -301,6 +286,9 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
 _PERSON, _LATIN = patterns("persons"), patterns("latin_names")
 
 _LONGEST_PUBLIC, _COMMON_SURNAME = 10, log(0.0055)
+_NO_CHILD = frozenset(
+    "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
+)
 
 
 @cache
@@ -311,15 +299,15 @@ def _public() -> frozenset[str]:
 def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
     """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
     dotted = [_trimmed(*hit.span(), text) for hit in _PERSON["dotted"].finditer(text)]
+    parents = [hit.span() for hit in _PERSON["parent"].finditer(text) if hit["child"] not in _NO_CHILD]
     by_form = [
         Segment(start, end, 0.0, left_cue(text, start), shape)
-        for shape, hits in (("parent", [hit.span() for hit in _PERSON["parent"].finditer(text)]), ("dotted", dotted))
+        for shape, hits in (("parent", parents), ("dotted", dotted))
         for start, end in hits
     ]
     inside = [s for s in near if not any(start < s.end and s.start < end for start, end in dotted)]
     for segment in (*inside, *by_form, *latin_names(text)):
-        listed = segment.shape != "word" and _listed(text, segment.start, segment.end)
-        if segment.cue >= STRONG or not (listed or _is_word(text, segment)):
+        if segment.cue >= STRONG or not (_listed(text, segment.start, segment.end) or _is_word(text, segment)):
             yield segment
 
 
@@ -341,8 +329,6 @@ def _is_word(text: str, segment: Segment) -> bool:
     word = text[segment.start : segment.end]
     common = surnames().get(word[1:], -99.0) > _COMMON_SURNAME
     if (word[0] in "老小" and common) or word in words("persons", "nicknames", "given") or word in _whole_names():
-        return False
-    if segment.shape in ("word", "surname"):
         return False
     defined = segment.shape in ("full", "given") and word in sections("cedict")["words"]
     return defined or (tags().get(word, "nr") not in _NAME_TAGS and usual(word, 5 if segment.cue < KIN else 100))
