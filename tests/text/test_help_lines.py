@@ -101,3 +101,8 @@ def test_entries_of_more_than_a_year_ago_are_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(help_lines, "read_help_lines", lambda: HelpLines(BOOK.countries, (old, *BOOK.services[1:])))
     (said,) = [one for one in stale_entries() if old.name in one]
     assert "(2020-01-01)" in said
+
+
+def test_a_language_without_words_in_the_directory_is_refused() -> None:
+    with pytest.raises(DataError, match="lacks words in de"):
+        help_lines.describe(read_help_lines().services[0], "de")
