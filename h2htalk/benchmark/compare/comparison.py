@@ -176,7 +176,7 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
             of_metric = differing_keys(a.meaning(), b.meaning())
             if different := of_metric if by_metric else a.signature.differing(b.signature):
                 of_runs = not by_metric and not any("study" in run.signature.protocol for run in (a, b))
-                advice = "; --metric s or lexical compares what is common; for J judge both alike" * of_runs
+                advice = "; --metric lexical, or s where both have it, compares them; for J judge both" * of_runs
                 differ = f"they differ in {', '.join(different)}{advice}"
                 raise ConfigError(f"{a.label} and {b.label} cannot be compared; {differ}")
         if unlike:
