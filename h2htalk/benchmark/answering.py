@@ -11,8 +11,9 @@ from itertools import zip_longest
 from statistics import median, quantiles
 
 from h2htalk.chat.prices import Totals, sum_totals
+from h2htalk.data.files import KEY_MASK
 from h2htalk.data.records import adapter, read_record
-from h2htalk.data.responses import KEY_MASK, Answers, Response
+from h2htalk.data.responses import Answers, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import DataError, counted
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.answering import answer_warnings, describe_answering, read_sessions
-from h2htalk.benchmark.judge.judgements import with_judgements
+from h2htalk.benchmark.judge.judgements import Judging, read_judging, with_judgements
 from h2htalk.benchmark.metrics import composite
 from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, Scores, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
@@ -155,9 +155,10 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, 
     subject, sap = signature.subject, signature.subject.get("sap", "full")
     label = f"Human replies ({subject['model']})" if signature.human else f"{subject['engine']}:{subject['model']}"
     label += f" (SAP {sap})" * (sap not in ("full", "unknown")) + answering.label
+    judging = read_judging(folder)
     summary = summarize(label, split, signature, metrics.embedder, own, baselines, counts, clusters)
     summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
-    return _write(data, summary, answers, scores)
+    return _write(data, judging, summary, answers, scores)
 
 
 def report(path: Path) -> Summary:
@@ -186,13 +187,14 @@ def judge_again(path: Path, locked: bool = False) -> Summary:
     with nullcontext() if locked else writer_lock(RunFolder(path).calls_file, WAIT):
         run = load_run(path)
         unjudged = replace(run.summary.without_judgements(), costs=read_costs(path))
-        return _write(run.data, unjudged, run.answers, run.item_scores)
+        return _write(run.data, read_judging(run.data.folder), unjudged, run.answers, run.item_scores)
 
 
-def _write(data: RunData, summary: Summary, answers: Answers, scores: Scores) -> Summary:
-    """Add the judgements to the summary of S, and write scores, tables, page and summary."""
+def _write(data: RunData, judging: Judging | None, summary: Summary, answers: Answers, scores: Scores) -> Summary:
+    """Add the judgements, if any, to the summary of S, and write scores, tables, page and summary."""
     folder = data.folder
-    summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)
+    if judging is not None:
+        summary, scores = with_judgements(data, judging, summary, answers, scores)
     write_report(data, summary, answers, scores)
     # Scores and summary together: one without the other is refused. Last: a restart scores again unless the summary is
     # the newest.

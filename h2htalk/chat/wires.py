@@ -21,7 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Outcome, Reply, Request
 from h2htalk.chat.response_schema import STRING_FORMATS, described
-from h2htalk.data.responses import Failure, Usage, masked
+from h2htalk.data.files import masked
+from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
 
 Said = tuple[str, str | None, str | None]  # text, finish reason, reasoning

@@ -21,9 +21,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from typer import Argument, Exit, Option
 
 from h2htalk.chat.engines import ENGINES
+from h2htalk.data.files import masked
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import field_info, option_of
-from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, H2HTalkError, quoted, shorten
 from h2htalk.rounds.settings import RoundSpec
 from h2htalk.text.escaping import printable

@@ -1,4 +1,4 @@
-"""Files: read, written whole or not at all, locked, and logs that are only appended to."""
+"""Files: read, written whole or not at all, locked, logs that are only appended to; and keys, which none may hold."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import threading
 import tomllib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 # A longer line (64 MiB) means a broken file.
 MAX_LINE = 1 << 26
 LARGEST_TOML = 1 << 16  # bytes: of a key with many dots its reader takes seconds
+KEY_MASK = "[API key masked]"  # in a text that held the key when it came
+SHORTEST_KEY = 6  # shorter ones are no secret and may be words
 
 
 def read_jsonl(
@@ -260,6 +264,17 @@ def json_line(record: object) -> str:
         name = record.get("id", "a record") if isinstance(record, Mapping) else "a record"
         raise DataError(f"{name}: holds NaN or infinity, which JSON cannot; write null instead") from error
     return text + "\n"
+
+
+def masked(text: str, key: str | None, mask: str = KEY_MASK) -> str:
+    """Replace a key in a text of others, before it is cut: half a key is not found."""
+    return text if key is None or len(key) < SHORTEST_KEY else _spellings(key).sub(mask, text)
+
+
+@lru_cache(maxsize=8)
+def _spellings(key: str) -> re.Pattern[str]:
+    """Match the key in a text, also where white space breaks it, or JSON, Python or an address escape it."""
+    return re.compile(r"\s*".join(rf"\\{{0,4}}(?:{re.escape(c)}|(?i:u{ord(c):04x}|[x%]{ord(c):02x}))" for c in key))
 
 
 def write_problem(error: OSError) -> str:

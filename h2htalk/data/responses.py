@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,25 +17,12 @@ from h2htalk.data.files import UNIQUE_KEYS, json_line, read_jsonl, replacing, re
 from h2htalk.data.records import Id, adapter, read_record
 from h2htalk.errors import DataError
 
-KEY_MASK = "[API key masked]"  # in a text that held the key when it came
-SHORTEST_KEY = 6  # shorter ones are no secret and may be words
 CALLS = "calls.jsonl"  # the call store of a folder (`chat/store/call_store`)
 # An item's id and the number of the sample, from 0.
 SampleKey = tuple[str, int]
 Count = Annotated[int, Field(strict=True, ge=0)]
 Moment = Annotated[float, Field(ge=0, lt=1e11)]
 _FOREIGN = ConfigDict(extra="ignore")  # a line of a call store, or of another tool, holds more
-
-
-def masked(text: str, key: str | None, mask: str = KEY_MASK) -> str:
-    """Replace a key in a text of others, before it is cut: half a key is not found."""
-    return text if key is None or len(key) < SHORTEST_KEY else _spellings(key).sub(mask, text)
-
-
-@lru_cache(maxsize=8)
-def _spellings(key: str) -> re.Pattern[str]:
-    """Match the key in a text, also where white space breaks it, or JSON, Python or an address escape it."""
-    return re.compile(r"\s*".join(rf"\\{{0,4}}(?:{re.escape(c)}|(?i:u{ord(c):04x}|[x%]{ord(c):02x}))" for c in key))
 
 
 class _Stored:

@@ -15,7 +15,8 @@ from h2htalk.chat.engines import open_chat
 from h2htalk.chat.protocol import Answer, Call, FailedCall, Message, Reply, Request, Sampling
 from h2htalk.chat.server import ServerWire
 from h2htalk.chat.wires import LEAST_CACHED_BYTES, AnthropicWire, OpenAIWire, WireFormat, asked_wait, read_error_body
-from h2htalk.data.responses import KEY_MASK, Usage
+from h2htalk.data.files import KEY_MASK
+from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
 KEY = "hf_made-up-0123456789"

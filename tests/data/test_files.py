@@ -32,6 +32,10 @@ JSON = st.recursive(
 )
 
 
+def test_keys_of_six_characters_and_more_are_masked() -> None:
+    assert [files.masked("abc123 abc12", key, "*") for key in ("abc123", "abc12")] == ["* abc12", "abc123 abc12"]
+
+
 def read(path: Path, **options: bool) -> list[dict[str, Any]]:
     return [record for _, record in read_jsonl(path, **options)]  # type: ignore[arg-type]
 

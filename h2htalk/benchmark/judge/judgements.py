@@ -32,6 +32,7 @@ from h2htalk.benchmark.metrics.composite import (
     judged_score,
     whole_mean,
 )
+from h2htalk.benchmark.run import RunData
 from h2htalk.benchmark.statistics import Cell, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
 from h2htalk.chat.protocol import Outcome, Reply
@@ -288,12 +289,10 @@ def read_corrected_cells(run: Path, judging: Judging, ratings: Ratings) -> Corre
 
 
 def with_judgements(
-    folder: RunFolder, scenarios: Sequence[Scenario], summary: Summary, answers: Answers, scores: Scores
+    data: RunData, judging: Judging, summary: Summary, answers: Answers, scores: Scores
 ) -> tuple[Summary, Scores]:
-    """Add ratings to the scores of a run, and J to its summary; both unchanged where it was never judged."""
-    judging = read_judging(folder)
-    if judging is None:
-        return summary, scores
+    """Add ratings to the scores of a run, and J to its summary."""
+    folder, scenarios = data.folder, data.split.scenarios
     own, ratings = judging.judged(scenarios), rate_answers(folder, judging, answers, scenarios)
     scores = {item: with_ratings(score, ratings) for item, score in scores.items()}
     # R and J of levels I to III by the judges, whatever people gave.

@@ -31,9 +31,9 @@ from h2htalk.chat.server import exchange, open_session
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.chat.wires import clean
 from h2htalk.data.case import Case, script
-from h2htalk.data.files import read_toml
+from h2htalk.data.files import masked, read_toml
 from h2htalk.data.records import read_record
-from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, masked
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.progress import Progress
 

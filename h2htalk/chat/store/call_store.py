@@ -198,7 +198,7 @@ class CallStore:
             self.on_outcome(response, where)
             if isinstance(response, Response):
                 key = str(record.get("stage", "")), response.id, response.sample, prompt
-                self.remember(*key, Reply(**_fields(response)))
+                self.remember(*key, Reply(**{item.name: getattr(response, item.name) for item in fields(Reply)}))
 
     def take(self, record: Mapping[str, Any], where: str) -> None:
         """Take what a line says about money and jobs; raises DataError for one that cannot follow those before it."""
@@ -315,7 +315,7 @@ class CallStore:
         cost = next(name for name, billing in _COST.items() if billing == call.billing)
         ended = {"cost": cost if cost != "paid" else "", "reason": call.reason, "usd": money_text(call.usd)}
         record = {"call": call.number, **line} | {name: value for name, value in ended.items() if value}
-        self.append(record | ({} if call.usage is None else {"usage": call.usage.to_dict()}))
+        self.append(record | ({} if call.usage is None else {"usage": _known(call.usage)}))
         self._put(call)
 
     def note(self, record: BatchRecord, event: str, **details: Any) -> BatchRecord:
@@ -485,10 +485,12 @@ class StageCalls:
         self.store.append(line | (more or {}))
 
     def _line(self, item: str, sample: int, outcome: Outcome) -> dict[str, Any]:
-        at = round(time.time(), 3)
+        """The fields of a `Response` or a `FailedResponse`."""
+        about, at = {"id": item, "sample": sample}, round(time.time(), 3)
         if isinstance(outcome, Failure):
-            return FailedResponse(item, sample, outcome, at).to_dict()
-        return Response(item, sample, **_fields(outcome), endpoint=self.endpoint or None, at=at).to_dict()
+            return about | {"failure": _known(outcome), "at": at}
+        where = {"endpoint": self.endpoint} if self.endpoint else {}
+        return about | _known(outcome) | {"usage": _known(outcome.usage), **where, "at": at}
 
     def find(self, request: Request) -> Reply | None:
         """Return the stored reply to a request: to the same prompt of the same item, sample, stage and model."""
@@ -530,6 +532,6 @@ def prompt_fingerprint(request: Request, model: str) -> str:
     return sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _fields(one: Reply | Response) -> dict[str, Any]:
-    """What a reply and its response have in common."""
-    return {item.name: getattr(one, item.name) for item in fields(Reply)}
+def _known(one: Reply | Usage | Failure) -> dict[str, Any]:
+    """The fields that are not None, as their lines hold them."""
+    return {item.name: value for item in fields(one) if (value := getattr(one, item.name)) is not None}

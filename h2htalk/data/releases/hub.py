@@ -25,10 +25,9 @@ import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, errors
 
 from h2htalk.data.erasure.folder_kinds import read_erased, remove_for_good, require_published_erased
-from h2htalk.data.files import refuse_links, require_new_folder, write_problem, writing
+from h2htalk.data.files import masked, refuse_links, require_new_folder, write_problem, writing
 from h2htalk.data.links import add_link
 from h2htalk.data.releases import release_folder as releases
-from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, DataError, HubError, PublishError, counted, listed, quoted, shorten, suggest
 from h2htalk.version import __version__
 
