@@ -51,10 +51,10 @@ FEATURES = {
 }
 C, FOLDS = {"en": 30.0, "zh": 10.0}, 3
 LARGEST = {"en": 0.9999, "zh": 0.99999}  # quantile of the weights that becomes the largest
-# Log-odds below which a candidate is none: in English also of a name that the dialogue says elsewhere (`again`), and of
-# a part of a public person's name there, or of a word in small letters that no list holds (`public`).
+# Log-odds below which a candidate is none: in English also of a name that the dialogue says elsewhere (`again`) or
+# says to be one (`called`), of a part of a public person's (`public`), and of a small word of no list (`unlisted`).
 LEAST = {
-    "en": {"PERSON": -0.1, "ORGANIZATION": 0.0, "again": -1.1, "public": 3.3},
+    "en": {"PERSON": -0.1, "ORGANIZATION": 0.0, "again": -1.1, "called": -3.0, "public": 6.0, "unlisted": 3.3},
     "zh": {"PERSON": -1.5, "ORGANIZATION": -1.7, "ADDRESS": -1.0, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
 }
 PUBLIC = ("topical", "counsel", "memory", "treebank", "unlabelled", "smile", "kdconv")

@@ -84,9 +84,9 @@ def hint(key: str) -> frozenset[str]:
 
 
 def is_word(word: str) -> bool:
-    """Whether English has it as a word, by the list or by how it ends ("explosive", and not the surname "Manning")."""
+    """Whether English has it as a word, by the list or by how it ends ("explosive", "Jungian", and not "Manning")."""
     lists = words()
-    if word in lists.words:
+    if word in lists.words or (word.endswith(("ian", "ians")) and word.rstrip("s")[:-3] in lists.known):
         return True
     named = word in lists.surnames or word in lists.given
     return len(word) > 6 and not named and word.endswith(tuple(hint("endings")))
@@ -106,7 +106,6 @@ def folded(word: str) -> str:
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 # Between two words of one sentence stands nothing but these. Digits stay in it, but what they count starts nothing.
 _INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
-_POSSESSIVE = ("'s", "’s", "'S", "’S")
 _SHORTENED = tuple(mark + part for mark in "'’" for part in ("ll", "re", "ve", "d", "m", "t"))
 _ARTICLED = re.compile(r"(?:al-|el-|d['’]|de-)[A-Z]")  # al-Rashid, d'Angelo
 _GLUE = frozenset("@_/\\")  # part of an address in the net, not of a sentence
@@ -119,7 +118,7 @@ class Tokens:
         """Words within `taken`, and those of known people and of works, are blocked."""
         self.text, places = text, [match.span() for match in _TOKEN.finditer(text)]
         self.starts = [start for start, _ in places]
-        self.possessive = [end - start > 2 and text[end - 2 : end] in _POSSESSIVE for start, end in places]
+        self.possessive = [end - start > 2 and text[end - 2 : end].lower() in ("'s", "’s") for start, end in places]
         self.ends = [end - 2 * has_s for (_, end), has_s in zip(places, self.possessive, strict=True)]
         raws = [text[start:end] for start, end in zip(self.starts, self.ends, strict=True)]
         self.words = [_read(raw)[0] for raw in raws]  # folded
@@ -197,19 +196,10 @@ def _read(raw: str) -> tuple[str, int]:
     return word, max(RARE, first) if first >= RARE or (first and parts[-1] in lists.surnames) else 0
 
 
-_VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
-# Sets of hints.toml and grammar.toml that say what a word beside a name means.
-_CLASSES = (
-    *("kin", "kin_adjectives", "titles", "human_verbs", "sure_verbs", "sure_before", "person_before", "greetings"),
-    *("articles", "pronouns", "pointers", "media_before", "thing_after", "place_before", "places", "months", "stop"),
-    "pets",
-)
-
-
 @lru_cache(maxsize=65_536)
 def classes_of(word: str) -> tuple[str, ...]:
     """The sets of words beside a name that hold a word."""
-    return tuple(name for name in _CLASSES if word in hint(name))
+    return tuple(name for name in hint("classes") if word in hint(name))
 
 
 def is_candidate(tokens: Tokens, index: int) -> bool:
@@ -217,6 +207,9 @@ def is_candidate(tokens: Tokens, index: int) -> bool:
     lists, word = words(), tokens.words[index]
     if tokens.blocked[index] or tokens.shapes[index] == INITIAL or word in lists.never:
         return False
+    routes = {tokens.word(index + 2 * step) for step in (-1, 1) if tokens.word(index + step) == "to"}
+    if word in lists.hints["places"] and not routes.isdisjoint(lists.hints["places"]):
+        return False  # "Sydney to Adelaide"
     named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
     return len(word) > 1 and word < "\u2e80" and (tokens.kinds[index] > 0 or named or not is_word(word))
 
@@ -236,7 +229,7 @@ def block_pets(tokens: Tokens) -> None:
     for index, word in enumerate(tokens.words):
         if word in hint("pets"):
             after = index + 1
-            while tokens.word(after) in ("named", "called", "is", "was", "name", "names"):
+            while tokens.word(after) in hint("titles") or tokens.word(after) in hint("naming"):
                 after += 1
             if after < len(tokens) and (tokens.shapes[after] == CAPITAL or tokens.words[after] in words().given):
                 pets.add(tokens.words[after])
@@ -280,5 +273,5 @@ def continues_name(tokens: Tokens, index: int) -> bool:
     if shape != LOWER or is_word(word):
         return False
     # "jason kolvik" after a frequent given name, whatever the second word is.
-    strange = tokens.kinds[index - 1] == COMMON and len(word) > 4 and not word.endswith(_VERBAL)
+    strange = tokens.kinds[index - 1] == COMMON and len(word) > 4 and not word.endswith(tuple(hint("verbal")))
     return word in lists.surnames or kind == COMMON or strange

@@ -65,22 +65,27 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     messages = [read_message(text, spans) for text, spans in zip(texts, taken, strict=True)]
     odds = log_odds([message.tokens for message in messages], [message.candidates for message in messages])
     public = set().union(*(message.public for message in messages))
+    hits = (hit for text in texts for key in ("mailed", "introduced") for hit in _patterns()[key].finditer(text))
+    called = {folded(hit["name"]) for hit in hits}
     scored = [
         (message.tokens, one, message.tokens.words[one.first], value)
         for message, values in zip(messages, odds, strict=True)
         for one, value in zip(message.candidates, values, strict=True)
     ]
 
+    told = set[str]()
+
     def needed(tokens: Tokens, one: Candidate, word: str) -> float:
+        said = "called" if word in called else "again" if word in told else "public" if word in public else "PERSON"
         listed = tokens.shapes[one.first] != LOWER or tokens.kinds[one.first] or word in words().surnames
-        return float(least[one.kind or ("PERSON" if listed and word not in public else "public")])
+        return float(least[one.kind or (said if listed or said != "PERSON" else "unlisted")])
 
     # A name that the dialogue says elsewhere needs less.
-    told = {word for own, one, word, value in scored if not one.kind and value >= needed(own, one, word)}
+    told |= {word for own, one, word, value in scored if not one.kind and value >= needed(own, one, word)}
     found = {id(message.tokens): (list(message.addresses), dict[int, float]()) for message in messages}
     signed = {id(message.tokens): _signature(message.tokens) for message in messages}
     for tokens, one, word, value in scored:
-        enough = least["again"] if not one.kind and word in told else needed(tokens, one, word)
+        enough = needed(tokens, one, word)
         if value >= enough or tokens.starts[one.first] == signed[id(tokens)]:
             spans, starts = found[id(tokens)]
             score = round(min(0.8, 1 / (1 + math.exp(min(enough - value, 0.0)))), 3)
@@ -124,7 +129,6 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
 
 _FOLDER = Path(__file__).parent / "words"
 _BETWEEN = ("", "at", "on", "in", "of")
-_TAILS = ("tail_a", "tail_b", "tail_d", "tail_e")
 
 
 @cache
@@ -164,8 +168,9 @@ def find_addresses(text: str) -> list[Span]:
         kinds = [piece.kind for piece in chain]
         leads = not {"street", "box", "code"}.isdisjoint(kinds) or len({*kinds}) > 1 or kinds.count("unit") > 1
         end = _with_tail(text, chain[-1].end) if leads else _home_end(text, chain[0].start, chain[-1].end)
+        famous = _patterns()["famous"].match(text, chain[0].start)
         # A town's post code may be another chain.
-        if end and not (spans and chain[0].start < spans[-1].end):
+        if end and not famous and not (spans and chain[0].start < spans[-1].end):
             spans.append(Span(chain[0].start, end, "ADDRESS", 0.85))
     return spans
 
@@ -206,7 +211,7 @@ def _is_street(text: str, match: re.Match[str]) -> bool:
 def _with_tail(text: str, end: int) -> int:
     """Where the address ends with its town, state and post code."""
     for _ in range(4):
-        matches = (_patterns()[tail].match(text, end) for tail in _TAILS)
+        matches = (_patterns()[f"tail_{tail}"].match(text, end) for tail in "abde")
         end = next((match.end() for match in matches if match), end)
     return end
 
@@ -214,8 +219,6 @@ def _with_tail(text: str, end: int) -> int:
 # --- Organisations: by how a name ends or begins ("Calder Steel Works"), or by words before it ("our bakery, X") ---
 
 _LONGEST = 6  # words of a name on either side of its kind
-_INSIDE = frozenset(("of", "and", "the", "for", "at", "in", "de", "del", "la", "le", "des", "du", "y"))
-_SHORTENED = frozenset(("co", "assoc", "univ", "dept", "bros"))
 
 
 def find_organizations(tokens: Tokens) -> list[Candidate]:
@@ -229,7 +232,7 @@ def find_organizations(tokens: Tokens) -> list[Candidate]:
             first, reached = bounds
             start, end = tokens.starts[first], tokens.ends[reached - 1]
             start -= 4 * (tokens.text[max(0, start - 5) : start] == " The ")  # "at The Lighthouse Centre"
-            end += tokens.words[reached - 1] in hint("firm") | _SHORTENED and tokens.text.startswith(".", end)  # Inc.
+            end += tokens.words[reached - 1] in hint("firm") and tokens.text.startswith(".", end)  # Inc.
             places.append((start, end))
     # What only the words before tell; an article is none of the name unless written so.
     cues = [_patterns()[name] for name in ("called", "at_work", "got_into", "alone")]
@@ -261,7 +264,7 @@ def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int] | None
         if not _joined(tokens, last, last):
             break
         end = last + 1
-    known = hint("suffix") | hint("generic") | _INSIDE
+    known = hint("suffix") | hint("generic") | hint("inside")
     fronted = end > index + 1 and tokens.words[index] in hint("fronted")
     return None if known.issuperset(tokens.words[first:end]) or (first == index and not fronted) else (first, end)
 
