@@ -106,6 +106,7 @@ def folded(word: str) -> str:
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 # Between two words of one sentence stands nothing but these. Digits stay in it, but what they count starts nothing.
 _INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
+_POSSESSIVE = ("'s", "’s", "'S", "’S")
 _SHORTENED = tuple(mark + part for mark in "'’" for part in ("ll", "re", "ve", "d", "m", "t"))
 _ARTICLED = re.compile(r"(?:al-|el-|d['’]|de-)[A-Z]")  # al-Rashid, d'Angelo
 _GLUE = frozenset("@_/\\")  # part of an address in the net, not of a sentence
@@ -118,7 +119,7 @@ class Tokens:
         """Words within `taken`, and those of known people and of works, are blocked."""
         self.text, places = text, [match.span() for match in _TOKEN.finditer(text)]
         self.starts = [start for start, _ in places]
-        self.possessive = [end - start > 2 and text[end - 2 : end].lower() in ("'s", "’s") for start, end in places]
+        self.possessive = [end - start > 2 and text[end - 2 : end] in _POSSESSIVE for start, end in places]
         self.ends = [end - 2 * has_s for (_, end), has_s in zip(places, self.possessive, strict=True)]
         raws = [text[start:end] for start, end in zip(self.starts, self.ends, strict=True)]
         self.words = [_read(raw)[0] for raw in raws]  # folded
@@ -207,8 +208,8 @@ def is_candidate(tokens: Tokens, index: int) -> bool:
     lists, word = words(), tokens.words[index]
     if tokens.blocked[index] or tokens.shapes[index] == INITIAL or word in lists.never:
         return False
-    routes = {tokens.word(index + 2 * step) for step in (-1, 1) if tokens.word(index + step) == "to"}
-    if word in lists.hints["places"] and not routes.isdisjoint(lists.hints["places"]):
+    places = lists.hints["places"]
+    if word in places and places & {tokens.word(index + 2 * n) for n in (-1, 1) if tokens.word(index + n) == "to"}:
         return False  # "Sydney to Adelaide"
     named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
     return len(word) > 1 and word < "\u2e80" and (tokens.kinds[index] > 0 or named or not is_word(word))

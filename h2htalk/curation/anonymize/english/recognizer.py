@@ -26,6 +26,7 @@ _SIGNED = re.compile(
     r"(?:\W*(?:www|http)\S{1,60})?\W*\Z"
 )
 _CLOSING = re.compile(r"(?i)\b(?:sincerely|regards|yours|love|cheers|thanks|thank you|take care|wishes|hugs|xx?)\W*\Z")
+_TELLING = ("mailed", "introduced")  # that a word is a name; the first needs an @
 _LETTER, _END = 100, 120  # characters of a letter at least, and of its end that are read
 
 
@@ -65,7 +66,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     messages = [read_message(text, spans) for text, spans in zip(texts, taken, strict=True)]
     odds = log_odds([message.tokens for message in messages], [message.candidates for message in messages])
     public = set().union(*(message.public for message in messages))
-    hits = (hit for text in texts for key in ("mailed", "introduced") for hit in _patterns()[key].finditer(text))
+    hits = (hit for text in texts for key in _TELLING["@" not in text :] for hit in _patterns()[key].finditer(text))
     called = {folded(hit["name"]) for hit in hits}
     scored = [
         (message.tokens, one, message.tokens.words[one.first], value)
