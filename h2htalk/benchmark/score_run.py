@@ -147,15 +147,15 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, 
         same |= {one.id: ItemScore(one.id, unscored=one.unscored) for one in scores.values() if one.unscored}
         baselines[name] = Scored(same, null_shares(split.scenarios, replies, same))
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
-    costs, counts = read_costs(folder.path), count_outcomes(split.scenarios, answers, scores, len(erased))
+    counts, judging = count_outcomes(split.scenarios, answers, scores, len(erased)), read_judging(folder)
     packages = ("numpy", "jieba", "sacrebleu", "rapidfuzz", *packages_of(signature.protocol["embedder"]))
+    costs = read_costs(folder.path)
     answering = describe_answering(read_sessions(folder), answers, costs, installed_versions(*packages))
     more = (*answer_warnings(answers, counts.truncated, answering), *([note] if note else []))
     folder.write_facts("answering", asdict(answering))
     subject, sap = signature.subject, signature.subject.get("sap", "full")
     label = f"Human replies ({subject['model']})" if signature.human else f"{subject['engine']}:{subject['model']}"
     label += f" (SAP {sap})" * (sap not in ("full", "unknown")) + answering.label
-    judging = read_judging(folder)
     summary = summarize(label, split, signature, metrics.embedder, own, baselines, counts, clusters)
     summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
     return _write(data, judging, summary, answers, scores)
@@ -171,15 +171,14 @@ def report(path: Path) -> Summary:
 
 def write_report(data: RunData, summary: Summary, answers: Answers, scores: Scores) -> None:
     """Write the tables and the page of a run."""
-    folder = data.folder
-    write_tables(summary, data.split, scores, folder.tables)
-    write_facts(summary, folder.tables)
+    write_tables(summary, data.split, scores, data.folder.tables)
+    write_facts(summary, data.folder.tables)
     found = {s.id: [answers.get((s.id, k)) for k in range(data.spec.samples)] for s in data.split.scenarios}
     views = (
         ItemView(s, data.prompt_of(s) if data.prompt_of else (), tuple(filter(None, found[s.id])), scores[s.id])
         for s in data.split.scenarios
     )
-    write_page(folder.page, summary, views)
+    write_page(data.folder.page, summary, views)
 
 
 def judge_again(path: Path, locked: bool = False) -> Summary:
@@ -192,14 +191,13 @@ def judge_again(path: Path, locked: bool = False) -> Summary:
 
 def _write(data: RunData, judging: Judging | None, summary: Summary, answers: Answers, scores: Scores) -> Summary:
     """Add the judgements, if any, to the summary of S, and write scores, tables, page and summary."""
-    folder = data.folder
     if judging is not None:
         summary, scores = with_judgements(data, judging, summary, answers, scores)
     write_report(data, summary, answers, scores)
     # Scores and summary together: one without the other is refused. Last: a restart scores again unless the summary is
     # the newest.
-    write_scores(folder.scores(summary.signature), scores)
-    folder.write_summary(summary.to_dict(), folder.scores(summary.signature))
+    write_scores(data.folder.scores(summary.signature), scores)
+    data.folder.write_summary(summary.to_dict(), data.folder.scores(summary.signature))
     return summary
 
 
