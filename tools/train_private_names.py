@@ -19,7 +19,7 @@ import random
 import re
 import tempfile
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -34,13 +34,16 @@ from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.anonymize.chinese import private_names as zh
 from h2htalk.curation.anonymize.chinese.recognizer import read_dialogue
+from h2htalk.curation.anonymize.chinese.words import words
 from h2htalk.curation.anonymize.engine.analyzer import DialogueText, find_in_dialogue
 from h2htalk.curation.anonymize.english import private_names as en
 from h2htalk.curation.anonymize.english import recognizer
 from h2htalk.curation.anonymize.spans import Span, normalize_text, plain
 from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.values.dialogue_values import find_allowed
+from h2htalk.curation.release.content import item_notes, item_texts
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features
+from h2htalk.data.splits import load_split
 
 ROOT = Path(__file__).parents[1]
 HOMES = {"en": "english/private_names", "zh": "chinese/words/private"}
@@ -49,16 +52,16 @@ FEATURES = {
     "en": Features("fibonacci", en.BITS, (), (), False, 400, False),
     "zh": Features("fibonacci", 16, (1, 2, 3, 4), (), False, 400, False),
 }
-C, FOLDS = {"en": 30.0, "zh": 10.0}, 3
+C, FOLDS = {"en": 30.0, "zh": 16.0}, 3
 LARGEST = {"en": 0.9999, "zh": 0.99999}  # quantile of the weights that becomes the largest
 # Log-odds below which a candidate is none: in English also of a name that the dialogue says elsewhere (`again`) or
 # says to be one (`called`), of a part of a public person's (`public`), and of a small word of no list (`unlisted`).
 LEAST = {
     "en": {"PERSON": -0.1, "ORGANIZATION": 0.0, "again": -1.1, "called": -3.0, "public": 6.0, "unlisted": 3.3},
-    "zh": {"PERSON": -1.5, "ORGANIZATION": -1.7, "ADDRESS": -1.0, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
+    "zh": {"PERSON": -1.4, "ORGANIZATION": -2.3, "ADDRESS": -1.4, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
 }
 PUBLIC = ("topical", "counsel", "memory", "treebank", "unlabelled", "smile", "kdconv")
-WEIGHTS = {"smile": 0.7, "emollm": 0.7, "treebank": 0.5, "writer": 1.4}  # of Chinese candidates; 1 for others
+WEIGHTS = {"emollm": 0.7, "treebank": 0.5, "writer": 1.4, "renamed": 0.6}  # of Chinese candidates; 1 for others
 BOUNDS = 0.7  # weight of a candidate that overlaps a label
 OURS = 3.0  # weight of private names in English, and of other words in lines written for this project
 AROUND = 3  # messages put on either side of a line
@@ -114,6 +117,7 @@ def talks(data: Path, language: str) -> Iterator[Talk]:
         for date, turns in days["history"].items():
             texts = [turn[side] for turn in turns for side in ("query", "response")]
             yield Talk("memory", user + date, texts, [[(*m.span(), "PERSON") for m in own.finditer(t)] for t in texts])
+    yield from bundled() if language == "zh" else ()
     for number, (source, texts) in enumerate({"en": public_english, "zh": public_chinese}[language](data)):
         yield Talk(source, f"{source}{number}", texts, [[] for _ in texts])
 
@@ -147,6 +151,16 @@ def public_chinese(data: Path) -> Iterator[tuple[str, list[str]]]:
         yield "treebank", ["".join(line.split("\t")[1] for line in sentence.splitlines() if line[:1].isdigit())]
 
 
+def bundled() -> Iterator[Talk]:
+    """What is said in the Chinese items of the package's splits: its names are invented, nothing else is private."""
+    for split in map(load_split, ("arcs", "high_risk", "instructions", "mini")):
+        names = {*split.invented, *(name for persona in split.personas.values() for name in persona.names.values())}
+        for one in (one for one in split.cases or split.scenarios if one.language == "zh"):
+            texts = [*(turn.content for turn in item_texts(one)), *(text for _, text in item_notes(one))]
+            places = [[(m.start(), m.end(), "") for n in names for m in re.finditer(re.escape(n), t)] for t in texts]
+            yield Talk("bundled", one.id, texts, places)
+
+
 def english_examples(found: Sequence[Talk]) -> Iterator[Example]:
     """The candidates of each talk, and of a single line again with others around it."""
     lines = [text for one in found if one.source in ("line", "counsel") for text in one.texts if len(text) < 400]
@@ -176,21 +190,47 @@ def candidates(talk: Talk, only: int | None = None) -> Iterator[Example]:
                 yield sorted({en.bucket(feature) for feature in features}), private, weight, talk
 
 
+def renamed(found: Sequence[Talk]) -> Iterator[Talk]:
+    """The talks with names again, each exchanged for another of as many characters or with its title, some titled."""
+    draw, names, again = random.Random(7), defaultdict[str, list[str]](list), list[Talk]()
+    titles = sorted(words("persons", "titles", "after_surname"))
+
+    def exchanged(text: str, own: Sequence[Place], new: dict[str, str]) -> str:
+        for start, end, _ in sorted(own, reverse=True):
+            name, form = text[start:end], text[start + 1 : end]
+            title = draw.choice(titles) if form not in titles and draw.random() < 0.1 else ""
+            names[form if form in titles else str(end - start)].append(name)
+            new.setdefault(name, draw.choice(names[form if form in titles else str(end - start)]) + title)
+            text = f"{text[:start]}[[{new[name]}]]{text[end:]}"
+        return text
+
+    for _ in range(2):  # the names are gathered first
+        again.clear()
+        for talk in (talk for talk in found if talk.source in ("line", "writer")):
+            if {place[2] for own in talk.places for place in own} == {"PERSON"}:
+                new: dict[str, str] = {}
+                marked = [exchanged(text, own, new) for text, own in zip(talk.texts, talk.places, strict=True)]
+                again.append(Talk("renamed", talk.id, *zip(*map(unmarked, marked), strict=True)))
+    yield from again
+
+
 def chinese_examples(found: Sequence[Talk]) -> Iterator[Example]:
     """The candidates of each talk; those of a line also behind a message, those of a dialogue also alone."""
     draw = random.Random(5)
     earlier = [text for talk in found if talk.source == "smile" for text in talk.texts]
     read, marks = list[str](), list[tuple[bool, float, Talk]]()
-    for talk in found:
+    for talk in [*found, *renamed(found)]:
         for mention, private, weight in labelled(talk):
             said = mention.description
             slot = _SLOT.search(said)
             place = slot.start() if slot else 0
-            if talk.source == "unlabelled" and zh.SHAPES[ord(said[place]) - 0xE000] not in SURELY_NONE:
+            shape = zh.SHAPES[ord(said[place]) - 0xE000]
+            if talk.source == "unlabelled" and shape not in SURELY_NONE:
                 continue
+            weight *= 2.0 if shape == "word" and not private else 1.0
             several = [said]
             room = (30 if mention.type in ("PERSON", "ORGANIZATION") else 120) - place
-            if talk.source in ("line", "unlabelled") and room > 0:
+            if talk.source in ("line", "renamed", "unlabelled") and room > 0:
                 several.append(draw.choice(earlier)[-room:] + said)
             if talk.source in ("smile", "emollm") and mention.message:
                 several.append(said[max(said.find("\n", 0, 30), 0) :])
@@ -215,9 +255,13 @@ def labelled(talk: Talk) -> Iterator[tuple[zh.Mention, bool, float]]:
     together = [[*ours, *found] for ours, found in zip(placed, structured, strict=True)]
     for mention in (*names, *zh.value_mentions(talk.texts, together)):
         over = [place for place in talk.places[mention.message] if mention.start < place[1] and place[0] < mention.end]
+        if over and talk.source == "bundled" and over[0][0] <= mention.start:
+            continue
         named = mention.type in ("PERSON", "ORGANIZATION")
         known = talk.source in ("smile", "emollm", "kdconv") and KNOWN.search(mention.name) is not None
         exact = known or (mention.start, mention.end, mention.type) in over or bool(over and not named)
+        titled = bool(over) and over[0][0] == mention.start and mention.name[over[0][1] - mention.start :]
+        exact |= titled in words("persons", "titles", "after_surname")
         weight = OF_KNOWN if known else WEIGHTS.get(talk.source, 1.0)
         yield mention, exact, weight if exact or not over else weight * BOUNDS
 

@@ -29,7 +29,8 @@ _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
 _TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
 _DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores differ by less are equally good
 _LARGEST_LOSS, _LARGEST_OF_GIVEN = 8.0, 5.0  # of log probability
-_NAMING_ENDS = frozenset("叫名:人做称字我作款写是")
+_NAMING_ENDS, _KIN_LETTERS = frozenset("叫名:人做称字我作款写是"), frozenset("姐哥姨叔婶嫂爷妹")
+_INNER = -13.7  # sum of the log probabilities of a given name's characters, the least inside a clause
 _JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
 _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
@@ -38,7 +39,8 @@ _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
 class Segment(NamedTuple):
     """A way to read `text[start:end]`, with its log probability: a word of the dictionary, or a name.
 
-    `shape` says which kind of name, `cue` how firm the context is, `loss` by how much another reading is better.
+    `shape` says which kind of name, `cue` how firm the context is, `loss` and `gain` by how much it is worse than the
+    best reading, and better than words.
     """
 
     start: int
@@ -47,6 +49,7 @@ class Segment(NamedTuple):
     cue: float = 0.0
     shape: str = ""
     loss: float = 0.0
+    gain: float = 0.0
 
 
 def _log_shares(weights: Mapping[str, float]) -> dict[str, float]:
@@ -128,9 +131,12 @@ def name_candidates(text: str, start: int) -> Iterator[Segment]:
     first, second, family = text[start], text[start + 1 : start + 2], surnames()
     two_given = first in _given() and (second in _given() or second == "儿")
     listed = text[start : start + 2] in _starts(_whole_names()) or _FOREIGN_LETTERS.issuperset(text[start : start + 3])
-    if not (listed or two_given or first in family or first + second in family or first in "小老阿大"):
+    kin = second in _KIN_LETTERS and first in _given() and not dictionary()[0].get(first + second)
+    if not (listed or two_given or kin or first in family or first + second in family or first in "小老阿大"):
         return
     left = left_cue(text, start)
+    if kin:  # 红姐, 萍姨
+        yield Segment(start, start + 2, _TITLED + _given()[first] + right_cue(text, start + 2), left, "given+title")
     for end in (start + 1, start + 2):
         if text[start:end] in family:
             yield from _after_surname(text, start, end, left)
@@ -152,10 +158,12 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
     end = _title_end(text, at)
     inside = start > 0 and usual(text[start - 1 : at])
     word = left < KIN and (inside or text[start:end] in words("persons", "titles", "not_title"))
-    if end > at and not function and not word:
+    if end > at and not word and not (function and text[start] in table("persons")["characters"]["before_nouns"]):
         around = max(left, 0.0) + max(right_cue(text, end), -0.5)
         yield Segment(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
+    if len(text[start:at]) > 1 and not word:  # 欧阳 alone
+        yield Segment(start, at, score + right_cue(text, at), left, "surname")
     one, two = given(text[at : at + 1], left), given(text[at + 1 : at + 2], left)
     if one is None or (left < KIN and function and not _given().keys() >= set(text[at : at + 2])):
         return
@@ -171,6 +179,13 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
 def _is_common(word: str) -> bool:
     """Whether a word is usual and no name: 周末 in 周末更, 可能 in 时可能."""
     return usual(word) and tags().get(word) not in _NAME_TAGS and word not in words("persons", "nicknames", "given")
+
+
+@cache
+def _may_be_given(word: str) -> bool:
+    """Whether a word of everyday language may be somebody's given name or nickname: 高兴, 栋梁, 猴子."""
+    named = len(word) == 2 and word[0] not in "小老阿大" and word[1] != "天" and _given().keys() >= set(word)
+    return word in words("persons", "nicknames", "words") or (named and tags().get(word, "-")[0] in "navzb")
 
 
 def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
@@ -206,7 +221,8 @@ def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
 def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
     first, second, word = text[start], text[start + 1], text[start : start + 2]
     known = word in words("persons", "nicknames", "given")
-    if left < 0 and first != second and not known:
+    rare = usual(word, 1) or second == "儿" or _given()[first] + _given()[second] < _INNER
+    if left < 0 and first != second and not known and rare:
         return
     allowed = left >= KIN or word not in words("persons", "nicknames", "not_doubled")
     if allowed and known:
@@ -216,7 +232,9 @@ def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
         if allowed and first not in (text[start - 1 : start], text[start + 2 : start + 3]):
             yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
     elif one is not None and two is not None:
-        yield from _closed(text, start, start + 2, _GIVEN + one + two + left, left, "given")
+        loss = 9.0 * usual(text[start - 1 : start + 1]) + 2.0 * (second in surnames())  # 一声|磊爸, 留|闻女士
+        loss *= _title_end(text, start + 2) > start + 2
+        yield from _closed(text, start, start + 2, _GIVEN + one + two + left - loss, left, "given")
 
 
 @cache
@@ -232,15 +250,15 @@ def _starts(names: frozenset[str]) -> frozenset[str]:
 
 
 def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
-    ends = [end for end in range(min(start + 5, len(text)), start + 1, -1) if text[start:end] in _whole_names()]
-    for end in ends:
+    ends = [end for end in range(min(start + 7, len(text)), start + 1, -1) if text[start:end] in _whole_names()]
+    for end in (end + (text[end : end + 1] in ("桑", "君", "酱")) for end in ends):
         yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
-    longest = ends[0] if ends else len(text)
+    longest, foreign = ends[0] if ends else len(text), sections("foreign_names")
     # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
-    japanese = text[start:longest] in sections("foreign_names")["japanese_surnames"]
+    japanese, letters = text[start:longest] in foreign["japanese_surnames"], foreign["japanese_given"] | _given().keys()
     for end in range(longest + 2, min(longest + 5, len(text) + 1)):
         second = text[longest:end]
-        if (japanese or second in _whole_names()) and all(given(letter) is not None for letter in second):
+        if second in _whole_names() or (japanese and letters.issuperset(second)):
             yield from _closed(text, start, end, _FOREIGN - 8.0 + left, left, "foreign")
 
 
@@ -264,31 +282,31 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
                 readings.append(Segment(at, end, log(count) - total))
             end += 1
         names = list(name_candidates(text, at)) if text[at] in beginnings else []
+        plain = max((one.score + best[one.end] for one in readings), default=best[at])
         for reading in (*readings, *names):
             score = reading.score + best[reading.end]
             if score > best[at] + _TIE:
                 best[at], choice[at] = score, reading
         for name in names:
-            loss = best[at] - name.score - best[name.end]
-            if loss < (_LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS) or name.cue >= STRONG:
-                near[at].append(name._replace(loss=loss))
+            gain = name.score + best[name.end]
+            if (loss := best[at] - gain) < (
+                _LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS
+            ) or name.cue >= STRONG:
+                near[at].append(name._replace(loss=loss, gain=gain - plain))
     segments, at = list[Segment](), 0
     while at < len(text):
         segments.append(choice[at])
         end, word = choice[at].end, not choice[at].shape
-        # Behind "my name is" a word is a name, too.
-        if word and 1 < end - at < 4 and text[at - 1 : at] in _NAMING_ENDS and left_cue(text, at) >= STRONG:
-            near[at].append(Segment(at, end, -99.0, STRONG, "word", _LARGEST_LOSS))
+        # Behind "my name is" a word is a name, too; some may be one anywhere: 高兴没来.
+        least = 0.0 if _may_be_given(text[at:end]) else STRONG if text[at - 1 : at] in _NAMING_ENDS else 99.0
+        if word and 1 < end - at < 4 and least < 99.0 and (cue := left_cue(text, at)) >= least:
+            near[at].append(Segment(at, end, -99.0, cue, "word", _LARGEST_LOSS))
         at = end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
 
 
 _PERSON, _LATIN = patterns("persons"), patterns("latin_names")
-
 _LONGEST_PUBLIC, _COMMON_SURNAME = 10, log(0.0055)
-_NO_CHILD = frozenset(
-    "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
-)
 
 
 @cache
@@ -299,16 +317,18 @@ def _public() -> frozenset[str]:
 def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
     """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
     dotted = [_trimmed(*hit.span(), text) for hit in _PERSON["dotted"].finditer(text)]
-    parents = [hit.span() for hit in _PERSON["parent"].finditer(text) if hit["child"] not in _NO_CHILD]
-    by_form = [
-        Segment(start, end, 0.0, left_cue(text, start), shape)
-        for shape, hits in (("parent", parents), ("dotted", dotted))
-        for start, end in hits
+    shaped = [
+        *((*hit.span(), "parent") for hit in _PERSON["parent"].finditer(text)),
+        *((*at, "dotted") for at in dotted),
     ]
+    by_form = [Segment(start, end, 0.0, left_cue(text, start), shape) for start, end, shape in shaped]
     inside = [s for s in near if not any(start < s.end and s.start < end for start, end in dotted)]
     for segment in (*inside, *by_form, *latin_names(text)):
-        if segment.cue >= STRONG or not (_listed(text, segment.start, segment.end) or _is_word(text, segment)):
+        listed = segment.shape != "word" and _listed(text, segment)
+        if segment.cue >= STRONG or not (listed or _is_word(text, segment)):
             yield segment
+        elif not listed and segment.shape == "given" and _may_be_given(text[segment.start : segment.end]):
+            yield segment._replace(shape="word")
 
 
 def _trimmed(start: int, end: int, text: str) -> tuple[int, int]:
@@ -330,14 +350,17 @@ def _is_word(text: str, segment: Segment) -> bool:
     common = surnames().get(word[1:], -99.0) > _COMMON_SURNAME
     if (word[0] in "老小" and common) or word in words("persons", "nicknames", "given") or word in _whole_names():
         return False
+    if segment.shape in ("word", "surname"):
+        return False
     defined = segment.shape in ("full", "given") and word in sections("cedict")["words"]
     return defined or (tags().get(word, "nr") not in _NAME_TAGS and usual(word, 5 if segment.cue < KIN else 100))
 
 
-def _listed(text: str, start: int, end: int) -> bool:
-    """Whether a name of the list holds this one, or starts it (its title follows)."""
+def _listed(text: str, segment: Segment) -> bool:
+    """Whether a name of the list holds this one, or starts it and its title follows."""
+    start, end, titled = segment.start, segment.end, segment.shape.endswith("title")
     return any(
-        text[first:last] in _public() and (last >= end or first == start)
+        text[first:last] in _public() and (last >= end or (first == start and titled))
         for first in range(max(0, start - 4), start + 1)
         if text[first : first + 2] in _starts(_public())
         for last in range(start + 2, min(len(text), first + _LONGEST_PUBLIC) + 1)

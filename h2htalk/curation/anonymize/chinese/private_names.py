@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ _SIGN, _NAME = 0xE000, 0x20000
 _PUBLIC = patterns("public_cues")
 _DIGIT = re.compile("[0-9]")
 _CONTEXT = 0.3  # weight of the mean of a dialogue's other candidates
+_HOPELESS = -4.0  # log-odds; a lower score says no more of what stands beside it
 
 
 class Mention(NamedTuple):
@@ -64,13 +65,15 @@ def describe(text: str, segment: Segment, earlier: str = "", later: str = "") ->
         (_PUBLIC["famous"].search(text, max(start - 12, 0), start) is not None)
         + 2 * (_PUBLIC["work"].match(text, end) is not None)
         + 4 * (_PUBLIC["said"].match(text, end) is not None),
+        min(max(int(segment.gain / 2 + 8), 0), 15),
     )
     signs = [chr(_SIGN + 32 * kind + bucket) for kind, bucket in enumerate(buckets)]
     before, behind = _WIDE if shape in VALUES and shape != "ORGANIZATION" else _NEAR
     left, right = f"{earlier[-before:]}\n{text[:start]}"[-before:], f"{text[end : end + behind]}{later}"[:behind]
     own = "".join(chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN)
     around = _DIGIT.sub("0", f"{left}{signs[0]}{right}")
-    return "".join((around, "\0", own, "\0", *signs, signs[0], signs[2], signs[3], signs[7], signs[0], signs[7]))
+    again = (signs[number] for number in (0, 2, 3, 7, 0, 8, 7))
+    return "".join((around, "\0", own, "\0", *signs, *again))
 
 
 def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]:
@@ -86,22 +89,27 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
     of_name, of_type = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for mention, score in zip(mentions, scores, strict=True):
         of_name[mention.name].append(float(score))
-        of_type[mention.type].append(float(score))
+    for at in _apart(mentions, np.argsort(-scores, kind="stable").tolist()):
+        of_type[mentions[at].type].append(max(float(scores[at]), _HOPELESS))
     of_names = {name: (max(own) + sum(own) / len(own)) / 2 for name, own in of_name.items()}
     means = {kind: sum(own) / len(own) for kind, own in of_type.items()}
     private = []
     for at, (mention, score) in enumerate(zip(mentions, scores, strict=True)):
-        decided = (1 - _CONTEXT) * of_names[mention.name] + _CONTEXT * means[mention.type]
-        decided -= float(model.manifest[mention.type])
-        if decided >= 0:
+        decided = (1 - _CONTEXT) * of_names[mention.name] + _CONTEXT * means.get(mention.type, float(score))
+        if (decided := decided - float(model.manifest[mention.type])) >= 0:
             private.append((-decided - float(score), at))
-    found, taken = list[tuple[Mention, float]](), set[tuple[int, int]]()
-    for minus, at in sorted(private):  # the surest first, those that overlap it not
+    sure = {at: 0.95 - 0.45 / (1 + math.exp(min(-minus, 50.0))) for minus, at in sorted(private)}
+    return [(mentions[at], sure[at]) for at in _apart(mentions, sure)]
+
+
+def _apart(mentions: Sequence[Mention], order: Iterable[int]) -> Iterator[int]:
+    """The places in `mentions` in this order, without those of mentions that overlap one before."""
+    taken = set[tuple[int, int]]()
+    for at in order:
         places = {(mentions[at].message, place) for place in range(mentions[at].start, mentions[at].end)}
         if taken.isdisjoint(places):
             taken |= places
-            found.append((mentions[at], 0.95 - 0.45 / (1 + math.exp(min(-minus, 50.0)))))
-    return found
+            yield at
 
 
 def private_values(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[list[Span]]:

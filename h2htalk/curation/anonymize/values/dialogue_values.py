@@ -391,9 +391,9 @@ def _name_variants(name: str, parts: NameParts, score: float, introduced: bool) 
         core = "".join(p.text for p in parts.parts if p.role not in ("kept", "nick"))
         told = [core] if len(core) < len(name) and _HAN.search(core) else []
         told += [part.key for part in parts.with_role("given")]
-        forms = [to_lower(form) for form in told if len(form) > 1 and not _is_word(form)]
+        forms = [to_lower(form) for form in told if len(form) > 1 and not (_is_word(form) and usual(form))]
     forms += [part.key for part in parts.with_role("foreign") if len(part.text) > 2]
-    values += [KnownValue(form, "PERSON", score) for form in forms]
+    values += [KnownValue(form, "PERSON", score, needs_cue=han and _is_word(form)) for form in forms]
     for part in parts.with_role("latin_given", "latin_surname", "pinyin_given"):
         key, surname = part.key, part.role == "latin_surname"
         if len(key) < (5 if part.role == "pinyin_given" else 2) or key in name_words()["times"]:
