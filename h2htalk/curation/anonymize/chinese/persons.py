@@ -288,10 +288,8 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
             if score > best[at] + _TIE:
                 best[at], choice[at] = score, reading
         for name in names:
-            gain = name.score + best[name.end]
-            if (loss := best[at] - gain) < (
-                _LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS
-            ) or name.cue >= STRONG:
+            gain, most = name.score + best[name.end], _LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS
+            if (loss := best[at] - gain) < most or name.cue >= STRONG:
                 near[at].append(name._replace(loss=loss, gain=gain - plain))
     segments, at = list[Segment](), 0
     while at < len(text):
@@ -317,11 +315,8 @@ def _public() -> frozenset[str]:
 def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
     """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
     dotted = [_trimmed(*hit.span(), text) for hit in _PERSON["dotted"].finditer(text)]
-    shaped = [
-        *((*hit.span(), "parent") for hit in _PERSON["parent"].finditer(text)),
-        *((*at, "dotted") for at in dotted),
-    ]
-    by_form = [Segment(start, end, 0.0, left_cue(text, start), shape) for start, end, shape in shaped]
+    shaped = [(hit.span(), "parent") for hit in _PERSON["parent"].finditer(text)] + [(at, "dotted") for at in dotted]
+    by_form = [Segment(*at, 0.0, left_cue(text, at[0]), shape) for at, shape in shaped]
     inside = [s for s in near if not any(start < s.end and s.start < end for start, end in dotted)]
     for segment in (*inside, *by_form, *latin_names(text)):
         listed = segment.shape != "word" and _listed(text, segment)

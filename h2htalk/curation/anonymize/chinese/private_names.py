@@ -72,8 +72,7 @@ def describe(text: str, segment: Segment, earlier: str = "", later: str = "") ->
     left, right = f"{earlier[-before:]}\n{text[:start]}"[-before:], f"{text[end : end + behind]}{later}"[:behind]
     own = "".join(chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN)
     around = _DIGIT.sub("0", f"{left}{signs[0]}{right}")
-    again = (signs[number] for number in (0, 2, 3, 7, 0, 8, 7))
-    return "".join((around, "\0", own, "\0", *signs, *again))
+    return "".join((around, "\0", own, "\0", *signs, *(signs[kind] for kind in (0, 2, 3, 7, 0, 8, 7))))
 
 
 def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]:

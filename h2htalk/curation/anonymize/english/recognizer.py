@@ -20,12 +20,6 @@ from h2htalk.text.language_data import compile_patterns, read_data
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
 # The name under a letter, on a line of its own or with a surname: "Be well. Robin J. Landwehr, DBH", "~Mark".
-_SIGNED = re.compile(
-    r"(?:(?P<alone>[\n~–—]\s*)|[.!?…\xa0]\s*)(?:(?:Dr|Mrs?|Ms)\.? )?(?P<name>[A-Z][\w'’-]+)"
-    r"(?P<rest>(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,2}(?:,? (?:[A-Z]\.?){1,6}[a-zA-Z]?\.?){0,5})"
-    r"(?:\W*(?:www|http)\S{1,60})?\W*\Z"
-)
-_CLOSING = re.compile(r"(?i)\b(?:sincerely|regards|yours|love|cheers|thanks|thank you|take care|wishes|hugs|xx?)\W*\Z")
 _TELLING = ("mailed", "introduced")  # that a word is a name; the first needs an @
 _LETTER, _END = 100, 120  # characters of a letter at least, and of its end that are read
 
@@ -103,11 +97,11 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
 def _signature(tokens: Tokens) -> int:
     """Where the given name under a letter begins; -1 where nobody signs."""
     start = max(0, len(tokens.text) - _END)
-    found = _SIGNED.search(tokens.text, start) if len(tokens.text) >= _LETTER else None
+    found = _patterns()["signed"].search(tokens.text, start) if len(tokens.text) >= _LETTER else None
     at = bisect_left(tokens.starts, found.start("name")) if found else len(tokens)
     if found is None or at == len(tokens) or not (found["alone"] or found["rest"]):
         return -1
-    closed = found["alone"] and _CLOSING.search(tokens.text, start, found.start())
+    closed = found["alone"] and _patterns()["closing"].search(tokens.text, start, found.start())
     least = persons.RARE if found["alone"] == "\n" and not found["rest"] else persons.WORD_NAME
     return tokens.starts[at] if closed or tokens.kinds[at] >= least else -1
 

@@ -327,14 +327,6 @@ _STREETS |= {short: long for long, short in _STREETS.items()}
 _KINDS = "|".join([*_STREETS, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
 _STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
 _WORD = re.compile(r"[^\W\d_]+")
-# Codes of countries and the numbers that follow them, each with what is dialled before it at home.
-_ABROAD = (
-    (re.compile(r"(?:00)?86(1[3-9][0-9]{9})"), ""),
-    (re.compile(r"(?:00)?860?([1-9][0-9]{9,10})"), "0"),
-    (re.compile(r"(?:00)?440?([1-9][0-9]{8,9})"), "0"),
-    (re.compile(r"(?:00)?610?([2-478][0-9]{8})"), "0"),
-)
-_NORTH_AMERICAN = re.compile(r"\(?(?:\+1|1(?=[) .-]))[) .(-]*(?=[2-9])")
 
 
 def visible_value(value: str) -> str:
@@ -345,9 +337,10 @@ def visible_value(value: str) -> str:
 def home_number(written: str) -> str:
     """The digits of a telephone number as it is dialled at home in China, Britain, Australia or North America."""
     compact = value_shape(written).compact
-    if len(compact) == 11 and _NORTH_AMERICAN.match(visible_value(written)):
+    if len(compact) == 11 and _RE["north_american"].match(visible_value(written)):
         return compact[1:]
-    return next((front + match[1] for form, front in _ABROAD if (match := form.fullmatch(compact))), compact)
+    match = _RE["abroad"].fullmatch(compact)
+    return compact if match is None else match[1] or f"0{match[2]}"
 
 
 def _other_variants(written: str, kind: str, score: float) -> list[KnownValue]:
