@@ -185,7 +185,8 @@ def _is_common(word: str) -> bool:
 def _may_be_given(word: str) -> bool:
     """Whether a word of everyday language may be somebody's given name or nickname: 高兴, 栋梁, 猴子."""
     named = len(word) == 2 and word[0] not in "小老阿大" and word[1] != "天" and _given().keys() >= set(word)
-    return word in words("persons", "nicknames", "words") or (named and tags().get(word, "-")[0] in "navzb")
+    named = named and tags().get(word, "-")[0] in "nazb" and not usual(word, 6000)
+    return named or word in words("persons", "nicknames", "words")
 
 
 def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
@@ -282,11 +283,12 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
                 readings.append(Segment(at, end, log(count) - total))
             end += 1
         names = list(name_candidates(text, at)) if text[at] in beginnings else []
-        plain = max((one.score + best[one.end] for one in readings), default=best[at])
+        plain = best[at]
         for reading in (*readings, *names):
             score = reading.score + best[reading.end]
             if score > best[at] + _TIE:
                 best[at], choice[at] = score, reading
+                plain = plain if reading.shape else score
         for name in names:
             gain, most = name.score + best[name.end], _LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS
             if (loss := best[at] - gain) < most or name.cue >= STRONG:
@@ -295,10 +297,11 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
     while at < len(text):
         segments.append(choice[at])
         end, word = choice[at].end, not choice[at].shape
-        # Behind "my name is" a word is a name, too; some may be one anywhere: 高兴没来.
-        least = 0.0 if _may_be_given(text[at:end]) else STRONG if text[at - 1 : at] in _NAMING_ENDS else 99.0
-        if word and 1 < end - at < 4 and least < 99.0 and (cue := left_cue(text, at)) >= least:
-            near[at].append(Segment(at, end, -99.0, cue, "word", _LARGEST_LOSS))
+        # Behind "my name is" a word is a name, too; some may be one beside what tells of a person: 高兴没来.
+        if word and 1 < end - at < 4 and (text[at - 1 : at] in _NAMING_ENDS or _may_be_given(text[at:end])):
+            cue, given_word = left_cue(text, at), _may_be_given(text[at:end])
+            if cue >= STRONG or (given_word and (cue >= BEFORE or (cue >= 0 and right_cue(text, end) == _AFTER))):
+                near[at].append(Segment(at, end, -99.0, cue, "word", _LARGEST_LOSS))
         at = end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
 
