@@ -61,14 +61,12 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     odds = log_odds([message.tokens for message in messages], [message.candidates for message in messages])
     public = set().union(*(message.public for message in messages))
     hits = (hit for text in texts for key in _TELLING["@" not in text :] for hit in _patterns()[key].finditer(text))
-    called = {folded(hit["name"]) for hit in hits}
+    called, told = {folded(hit["name"]) for hit in hits}, set[str]()
     scored = [
         (message.tokens, one, message.tokens.words[one.first], value)
         for message, values in zip(messages, odds, strict=True)
         for one, value in zip(message.candidates, values, strict=True)
     ]
-
-    told = set[str]()
 
     def needed(tokens: Tokens, one: Candidate, word: str) -> float:
         said = "called" if word in called else "again" if word in told else "public" if word in public else "PERSON"
