@@ -3,8 +3,8 @@
     H2HTALK_DATA=... python tools/train_private_names.py --language en|zh [--check]
 
 Private are the labels of development sets and of chats by several writers (tools/private), and the names of
-MemoryBank's users; other candidates there, in the even halves of public dialogues, and in Chinese news and posts are
-none. `--check` writes nothing: it counts the dialogues that leak, and those that are changed wrongly, by models that
+MemoryBank's users; other candidates there, in the even halves of public dialogues, in the bundled Chinese items, and in
+Chinese news and posts are none. `--check` writes nothing: it counts the dialogues that leak, and those that are changed wrongly, by models that
 saw nothing of a dialogue nor of its writer.
 """
 
