@@ -4,8 +4,8 @@
 
 Private are the labels of development sets and of chats by several writers (tools/private), and the names of
 MemoryBank's users; other candidates there, in the even halves of public dialogues, in the bundled Chinese items, and in
-Chinese news and posts are none. `--check` writes nothing: it counts the dialogues that leak, and those that are changed wrongly, by models that
-saw nothing of a dialogue nor of its writer.
+Chinese news and posts are none. `--check` writes nothing: it counts dialogues that leak or are changed wrongly, by
+models that saw nothing of a dialogue nor of its writer.
 """
 
 from __future__ import annotations
