@@ -230,7 +230,7 @@ class JudgeSpec:
                     f"--judgements {self.judgements} with temperature 0 would give the same judgement each time; set "
                     "--temperature, such as 1"
                 )
-            if self.batch and not engine.batches:
+            if self.batch and not engine.hosted:
                 raise ConfigError(f"--batch: {engine.name} has no batches; leave it out")
             if self.thinking is not None and not engine.reasons:
                 raise ConfigError(f"--thinking: {engine.name} does not reason; leave it out")

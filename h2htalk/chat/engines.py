@@ -27,8 +27,7 @@ class ChatOptions:
     timeout: float = 120.0  # seconds one attempt may take
     attempts: int = 4  # tries a request, the first included
     deadline: float = 900.0  # seconds one request to a hosted API may take in all, tries and waits between included
-    # Options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
-    engine_options: Mapping[str, str] = field(default_factory=dict)
+    engine_options: Mapping[str, str] = field(default_factory=dict)  # its own, by name (`vllm`: `dtype`, `lora`, ...)
     download: bool = False  # fetch a model of the Hugging Face Hub that is not in the local cache
     # Where paid calls are reserved before they are sent, and their replies stored; None keeps them in memory.
     calls: StageCalls | None = None
@@ -44,11 +43,8 @@ _SETTINGS = ("config.json", "gliner_config.json", "meta.json")
 
 
 def model_identity(model: str) -> str:
-    """What the results depend on: the model's name (`model_name`), and the content of a script or a folder.
-
-    Raises:
-        ConfigError: the script or the folder cannot be read.
-    """
+    """What the results depend on: the model's name (`model_name`), and the content of a script or a folder. Raises
+    ConfigError where that cannot be read."""
     name, path = _named(model)
     return f"{name}, sha256 {(_folder_sha256 if path.is_dir() else sha256_of)(path)[:16]}" if path else name
 
@@ -89,9 +85,8 @@ class Engine:
     name: str  # the part of a model's name before the colon
     path: str  # `module:Class`, called as `Class(model_name, options)`
     _: KW_ONLY
-    hosted: bool = False  # every call costs money, so each is reserved in the call store
+    hosted: bool = False  # every call costs money, so each is reserved in the call store; there are batch jobs
     local: bool = False  # it runs on the user's own machine and costs nothing but time
-    batches: bool = False  # it can send everything as batch jobs
     # Temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken (`none`: it uses its own).
     sampling: str = "taken"
     reasons: bool = True  # a model of it may reason before it answers
@@ -102,10 +97,6 @@ class Engine:
     small: bool = False  # too small for tasks in several steps; compose asks it for replies as plain text only
     downloads: bool = False  # it fetches a model of the Hub only where `ChatOptions.download` is set
     packages: tuple[str, ...] = ()  # the distributions that answer or ask, whose versions a run records
-
-    def open(self, model_name: str, options: ChatOptions) -> Chat:
-        """Open a model of this engine."""
-        return cast("Chat", resolve_name(self.path)(model_name, options))
 
     def check_options(self, given: Mapping[str, str]) -> None:
         """Raise ConfigError for options that this engine does not have, or that cannot be."""
@@ -153,7 +144,6 @@ ENGINES: Mapping[str, Engine] = {
             "openai",
             "h2htalk.chat.hosted.hosted_chat:OpenAIChat",
             hosted=True,
-            batches=True,
             sampling="optional",
             wire="h2htalk.chat.wires:OpenAIWire",
             packages=("openai",),
@@ -162,7 +152,6 @@ ENGINES: Mapping[str, Engine] = {
             "anthropic",
             "h2htalk.chat.hosted.hosted_chat:AnthropicChat",
             hosted=True,
-            batches=True,
             sampling="none",
             wire="h2htalk.chat.wires:AnthropicWire",
             packages=("anthropic",),
@@ -175,25 +164,19 @@ ENGINES: Mapping[str, Engine] = {
 
 
 def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
-    """Open `ENGINE` or `ENGINE:NAME`, such as `embedded`, `hf:PATH`, `server:MODEL@URL`, `scripted:FILE`.
-
-    Raises:
-        ConfigError: no such engine, or the model cannot be opened.
-        MissingExtraError: the engine's packages are not installed.
-    """
+    """Open `ENGINE` or `ENGINE:NAME`, such as `embedded`, `hf:PATH`, `server:MODEL@URL`, `scripted:FILE`. Raises
+    ConfigError where there is no such engine, or the model cannot be opened; MissingExtraError where the engine's
+    packages are not installed."""
     (engine, name), options = parse_model(model), options or ChatOptions()
     engine.check_options(options.engine_options)
     if options.batch:
         require_batches(engine)
-    return engine.open(name, options)
+    return cast("Chat", resolve_name(engine.path)(name, options))
 
 
 def parse_model(model: str, *others: str) -> tuple[Engine, str]:
-    """Split a model such as `hf:PATH` into its engine and its name.
-
-    Raises:
-        ConfigError: no such engine; names the choices, the caller's `others` included.
-    """
+    """Split a model such as `hf:PATH` into its engine and its name. Raises ConfigError for another engine; it names the
+    choices, the caller's `others` included."""
     name, _, model_name = model.partition(":")
     if name in ENGINES:
         return ENGINES[name], model_name
@@ -215,5 +198,5 @@ def engine_names(separator: str = " and ", /, **fields: object) -> str:
 
 def require_batches(engine: Engine, advice: str = "") -> None:
     """Raise ConfigError for an engine that has no batch jobs."""
-    if not engine.batches:
-        raise ConfigError(f"{engine.name} has no batches; {engine_names(batches=True)} have{advice}")
+    if not engine.hosted:
+        raise ConfigError(f"{engine.name} has no batches; {engine_names(hosted=True)} have{advice}")

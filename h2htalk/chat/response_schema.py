@@ -44,12 +44,8 @@ class ResponseSchema:
 
     def read(self, reply: Reply) -> BaseModel | Failure:
         """Read a reply: exactly one JSON object with every field, of its type, and no other; one code fence may stand
-        around the whole reply.
-
-        Returns:
-            The model, or a Failure: `refusal`, `truncated` (the reply did not end normally), `malformed_output`, or
-            `out_of_range` (all fields are there, but a number, text or list is out of bounds).
-        """
+        around the whole reply. Returns the model, or a Failure: `refusal`, `truncated` (it did not end normally),
+        `malformed_output`, or `out_of_range` (all fields are there, but a number, text or list is out of bounds)."""
         from pydantic import ValidationError
 
         finish = reply.finish_reason

@@ -2,20 +2,17 @@
 
 Each line of FILE is one JSON object:
 
-    {"id": "dialogue_base-en-01", "sample": 0, "text": "Good morning!", "finish_reason": "stop", "delay": 0.1}
+    {"id": "dialogue_base-en-01", "sample": 0, "text": "Good morning!", "finish_reason": "stop"}
     {"id": "dialogue_base-en-02", "failure": {"reason": "timeout", "message": "never answered"}}
     {"id": "*/rubric", "text": "what every other item gets whose id ends so"}
     {"id": "*", "text": "what all others get"}
 
-`sample` (default 0), `finish_reason` (default "stop") and `delay` (seconds, default 0) may be left out.
+`sample` (default 0) and `finish_reason` (default "stop") may be left out.
 """
 
 from __future__ import annotations
 
-import heapq
-import time
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -38,42 +35,32 @@ class ScriptedChat:
         if not name:
             raise ConfigError("scripted needs a file of replies, such as scripted:replies.jsonl")
         self._path = Path(name)
-        self._lines: dict[SampleKey, tuple[Outcome, float]] = {}
+        self._lines: dict[SampleKey, Outcome] = {}
         for where, raw in read_jsonl(self._path):
             record = read_record(_Record, raw, where)
             if (record.id, record.sample) in self._lines:
                 raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
-            outcome = record.failure or Reply(record.text or "", record.finish_reason)
-            self._lines[record.id, record.sample] = outcome, record.delay
+            self._lines[record.id, record.sample] = record.failure or Reply(record.text or "", record.finish_reason)
         self._endings = sorted({name for name, _ in self._lines if name.startswith(DEFAULT_ID)}, key=len, reverse=True)
-        self._concurrency = options.concurrency
         self.subject = {"engine": "scripted", "model": self._path.name, "file_sha256": sha256_of(self._path)}
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Look every request up; delays run with `concurrency` requests in flight. `on_done` is called in the calling
-        thread, in the order in which the delays end."""
-        lines = [self._find(request) for request in requests]
-        todo, start = iter(enumerate(lines)), time.monotonic()
-        in_flight = [(delay, index) for index, (_, delay) in islice(todo, self._concurrency)]
-        heapq.heapify(in_flight)
-        while in_flight:
-            due, index = heapq.heappop(in_flight)
-            time.sleep(max(0.0, start + due - time.monotonic()) if due else 0.0)
-            if on_done is not None:
-                on_done(index, lines[index][0])
-            for following, (_, delay) in islice(todo, 1):
-                heapq.heappush(in_flight, (due + delay, following))
-        return [outcome for outcome, _ in lines]
+        """Look every request up, in their order."""
+        outcomes = [self._find(request) for request in requests]
+        if on_done is not None:
+            for index, outcome in enumerate(outcomes):
+                on_done(index, outcome)
+        return outcomes
 
     def close(self) -> None:
         """Do nothing."""
 
-    def _find(self, request: Request) -> tuple[Outcome, float]:
-        """The outcome of a request and its delay: of its own line, else of that with the longest fitting end."""
+    def _find(self, request: Request) -> Outcome:
+        """The outcome of a request: of its own line, else of that with the longest fitting end."""
         endings = [(name, 0) for name in self._endings if request.id.endswith(name[1:])]
         what = f"{self._path} has no line for {request.id} sample {request.sample}, and none for '*'"
         found = (self._lines[key] for key in ((request.id, request.sample), *endings) if key in self._lines)
-        return next(found, (Failure("missing", what), 0.0))
+        return next(found, Failure("missing", what))
 
 
 class _Record(BaseModel):
@@ -86,7 +73,6 @@ class _Record(BaseModel):
     text: str | None = None
     failure: Failure | None = None
     finish_reason: str = "stop"
-    delay: float = Field(0.0, ge=0, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _is_one_outcome(self) -> _Record:

@@ -44,11 +44,8 @@ VERSION = r"(api-version=[A-Za-z0-9.-]{1,40})?"
 
 def parse_endpoint(name: str) -> tuple[str, str]:
     """Split `MODEL@URL` at the last `@http://` or `@https://` (a model's name may hold `/`, `:` and `@`); return the
-    model and the URL of its requests.
-
-    Raises:
-        ConfigError: a part is missing, or the URL (which every run stores) carries a user, a password or a key.
-    """
+    model and the URL of its requests. Raises ConfigError where a part is missing, or the URL (which every run stores)
+    carries a user, a password or a key."""
     at = max(name.rfind("@http://"), name.rfind("@https://"))
     model, url = name[:at], name[at + 1 :]
     if at <= 0 or not model.strip() or not model.isprintable():
@@ -158,10 +155,7 @@ class ServerChat:
 
     `subject`: `engine` and `model`; the URL is the `endpoint`, without query and route: a server may move between a run
     and its restart. `options.concurrency` requests are in flight at once; one may take 2 x `timeout` seconds in all.
-
-    Raises:
-        ConfigError: name, key or proxy cannot be used. Nothing is sent before `complete`.
-    """
+    Raises ConfigError where name, key or proxy cannot be used; nothing is sent before `complete`."""
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         model, self.url = parse_endpoint(name)
@@ -172,12 +166,9 @@ class ServerChat:
         self._proxy = read_proxy(self.url)
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """See `Chat.complete`. Runs an event loop of its own; `on_done` is called in its thread (`run_alone`).
-
-        Raises:
-            ConfigError: before its first answer the server refuses the key or does not know the model.
-            ModelCallError: no server answers at the URL; a `PausedError` where it stopped answering.
-        """
+        """See `Chat.complete`. Runs an event loop of its own; `on_done` is called in its thread (`run_alone`). Raises
+        ConfigError where the server refuses the key or does not know the model before its first answer, ModelCallError
+        where none answers at the URL, PausedError where it stopped answering."""
         advice = "check host, port and proxy" if self._proxy else "start it, or check host and port"
         connection = Connection(self._wire, self.url, advice, self._connect)
         return run_calls(connection, requests, self._options, on_done, calls=None, deadline=2 * self._options.timeout)

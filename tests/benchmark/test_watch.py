@@ -90,7 +90,7 @@ def test_failures_are_told_by_reason_until_an_answer_comes(run: Path) -> None:
 def test_money_of_paid_calls_is_shown_with_what_is_unknown(run: Path) -> None:
     about = {"stage": "generate", "asked": "openai:x", "id": "a", "samples": [0], "bound": [9, 9], "prompts": ["p"]}
     calls = [{"reserved": number, **about, "worst": worst} for number, worst in ((1, "0.5"), (2, None))]
-    append(run, *calls, {"call": 1, "cost": "possible", "reason": "timeout"})
+    append(run, *calls, {"call": 1, "cost": "possibly_paid", "reason": "timeout"})
     output, _ = shown(run, patience=0)
     assert "at most 0.5000 more for 1 call whose reply never arrived" in output
     assert "an unknown amount more for 1 call still open" in output

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +44,6 @@ def test_each_item_gets_its_line_then_the_longest_ending_then_the_star(tmp_path:
     assert [one.reason for one in missing] == ["missing"]
     digest = hashlib.sha256((tmp_path / "replies.jsonl").read_bytes()).hexdigest()
     assert chat.subject == {"engine": "scripted", "model": "replies.jsonl", "file_sha256": digest}
-
-
-def test_delays_pass_side_by_side_and_what_ends_first_is_handed_over_first(tmp_path: Path) -> None:
-    delays = {"a": 0.3, "b": 0.1, "c": 0.0, "d": 0.1}
-    lines = [{"id": item, "text": item, "delay": delay} for item, delay in delays.items()]
-    requests = [request(item) for item in delays]
-    done: dict[int, float] = {}
-    start, chat = time.monotonic(), chat_of(tmp_path, *lines, concurrency=2)
-    outcomes = chat.complete(requests, lambda index, _: done.update({index: time.monotonic() - start}))
-    assert outcomes == [Reply(item) for item in delays]
-    assert list(done) == [1, 2, 3, 0]
-    assert all(seconds >= ends for seconds, ends in zip(done.values(), (0.1, 0.1, 0.2, 0.3), strict=True))
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,8 @@ BINARY = "application/binary"
 KEEP_ALIVE = 15.0  # seconds: shorter than any gateway's, whose closing in the same moment would lose a call
 # The SDKs put more than the key into headers: OPENAI_ORG_ID, OPENAI_PROJECT_ID, ..._CUSTOM_HEADERS. What such a
 # variable holds may be secret, so it is not quoted.
-_UNSENT = FailedCall(
-    "connection",
-    "nothing was sent: the address, or a header from the environment, holds characters that none may",
-    "free",
-)
+_STRANGE = "nothing was sent: the address, or a header from the environment, holds characters that none may"
+_UNSENT = FailedCall("connection", _STRANGE, "free")
 
 
 class HostedChat:
@@ -65,9 +62,8 @@ class HostedChat:
         """Check name, key and address; nothing is sent before `complete`. Raises ConfigError where the name, or the key
         or address in the environment, cannot be used; no message repeats the key."""
         if not name or not name.isprintable() or any(c.isspace() for c in name):
-            raise ConfigError(
-                f"{self.wire.engine}: needs the name of a model, such as {self.wire.engine}:{self.example}"
-            )
+            example = f"{self.wire.engine}:{self.example}"
+            raise ConfigError(f"{self.wire.engine}: needs the name of a model, such as {example}")
         self._name, self._options = name, options
         self._key, self._url = self.read_environment()
         self._wire, self._local = self.wire(name, self._key), is_loopback(self._url)

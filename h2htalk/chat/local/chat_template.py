@@ -39,11 +39,8 @@ class ChatTemplate:
     """The chat template that came with a tokenizer.
 
     `folds_system`: it has no system role, so the system text goes into the first user message. `switches`: a variable
-    switches its reasoning. `always_thinks`: it opens a think block even with reasoning off.
-
-    Raises:
-        ConfigError: there is no template, or it cannot render a single user message. The message begins with `where`.
-    """
+    switches its reasoning. `always_thinks`: it opens a think block even with reasoning off. Raises ConfigError, which
+    begins with `where`, where there is no template, or it cannot render a single user message."""
 
     def __init__(self, tokenizer: Any, where: str) -> None:
         self._tokenizer, self._where = tokenizer, where
@@ -78,13 +75,9 @@ class ChatTemplate:
         """Render and tokenize a conversation, up to where the assistant's turn begins.
 
         `thinking` switches reasoning on (above 0) or off (0) where the template has a switch; None is its default.
-
-        Raises:
-            ConfigError: thinking 0, but the template always opens a think block.
-            PromptRefusal: the template refuses the messages (`chat_template`), or a message contains a special token
-                that cannot be read as plain text (`special_tokens`).
-            UnicodeEncodeError: a message contains half of a surrogate pair.
-        """
+        Raises ConfigError for 0 where the template always opens a think block, PromptRefusal where it refuses the
+        messages (`chat_template`) or one contains a special token that cannot be read as plain text (`special_tokens`),
+        UnicodeEncodeError for half of a surrogate pair."""
         if thinking == 0 and self.always_thinks:
             opens = "its chat template always opens a think block, so thinking cannot be 0"
             raise ConfigError(f"{self._where}: {opens}; name a number of tokens, such as 2048")

@@ -72,11 +72,7 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
     """Load a checkpoint and its model: on the GPU in its own precision, on the CPU in float32.
 
     Only safetensors are read (no pickle), and no code of the checkpoint is run. `name`: see `describe_checkpoint`.
-
-    Raises:
-        ConfigError: no such model, or one that cannot be run.
-        MissingExtraError: torch or transformers is not installed.
-    """
+    Raises ConfigError where there is no such model, or it cannot be run; MissingExtraError without its packages."""
     try:
         import torch
         import transformers

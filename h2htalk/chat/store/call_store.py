@@ -2,7 +2,7 @@
 
     {"reserved": 7, "stage": "generate", "asked": "openai:gpt-4o", "id": "item-1", "worst": "0.0041", ...}
     {"call": 7, "stage": "generate", "id": "item-1", "sample": 0, "text": "...", "usage": {...}, "usd": "0.0012", ...}
-    {"call": 8, "id": "item-2", "cost": "possible", "reason": "timeout"}       or "free", or "paid"
+    {"call": 8, "id": "item-2", "cost": "possibly_paid", "reason": "timeout"}  or "free", or "paid"
     {"call": 9, "priced": "0.0020"}                                            a price that came later than the call
     {"id": "item-3", "sample": 0, "stage": "generate", "text": "..."}          of a model that costs nothing
     {"id": "item-2", "sample": 0, "stage": "generate", "failure": {...}}       given up, after all its attempts
@@ -42,7 +42,6 @@ _COSTLESS = b'{"id":'  # lines begin with it that are about no money
 _NOTHING = Decimal(0)
 Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
-_COST: Mapping[str, Billing] = {"free": "free", "paid": "paid", "possible": "possibly_paid"}
 
 
 class CostLimitError(ConfigError):
@@ -111,7 +110,7 @@ class _End:
     """A line that ends a call (its replies aside), or prices it later."""
 
     call: Annotated[int, Field(ge=1)]
-    cost: Literal["free", "paid", "possible"] = "paid"
+    cost: Billing = "paid"
     usage: Usage | None = None
     usd: Dollars | None = None
     request_id: str | None = None
@@ -221,7 +220,7 @@ class CallStore:
                     self._put(replace(call, usd=end.priced) if paid else replace(call, worst=end.priced))
                 else:
                     about = {name: getattr(end, name) for name in ("usage", "usd", "request_id", "reason")}
-                    self._put(replace(call, billing=_COST[end.cost], **about))
+                    self._put(replace(call, billing=end.cost, **about))
         except (KeyError, ValueError, TypeError) as error:
             why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
             raise DataError(f"{where}: not a line of a call store: {why}") from error
@@ -312,8 +311,11 @@ class CallStore:
         """Write how an open call ended: a line of that content, and what it cost."""
         if self.calls[call.number - 1].billing != "open":
             raise ValueError(f"call {call.number} is settled already")
-        cost = next(name for name, billing in _COST.items() if billing == call.billing)
-        ended = {"cost": cost if cost != "paid" else "", "reason": call.reason, "usd": money_text(call.usd)}
+        ended = {
+            "cost": call.billing if call.billing != "paid" else "",
+            "reason": call.reason,
+            "usd": money_text(call.usd),
+        }
         record = {"call": call.number, **line} | {name: value for name, value in ended.items() if value}
         self.append(record | ({} if call.usage is None else {"usage": _known(call.usage)}))
         self._put(call)
@@ -446,10 +448,9 @@ class StageCalls:
         if committed + needed > self.limit and self.claim is not None:
             self.limit = self.claim(committed + needed)
         if committed + needed > self.limit:
-            raise CostLimitError(
-                f"max_cost {self.limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved, and "
-                f"{what} may cost {dollars_text(needed, True)} more: raise it (--max-cost), or ask less"
-            )
+            spent = f"max_cost {self.limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved"
+            more = f"{what} may cost {dollars_text(needed, True)} more: raise it (--max-cost), or ask less"
+            raise CostLimitError(f"{spent}, and {more}")
 
     def settle(self, call: PaidCall, found: Answer | FailedCall) -> None:
         """Store what came of a call and what it cost, in one line. A refusal is a reply."""

@@ -191,12 +191,8 @@ class VLLMChat:
 
     Of `ChatOptions` it uses `engine_options` and `attempts`: `max_num_seqs` and the memory decide how many requests are
     computed together, and a request waits for its turn as long as it takes. `subject` names what changes answers:
-    neither parallel sizes nor memory.
-
-    Raises:
-        ConfigError: no such model or adapter, no chat template, an invalid option, or vLLM cannot run the model here.
-        MissingExtraError: vLLM is not installed.
-    """
+    neither parallel sizes nor memory. Raises ConfigError where there is no such model, adapter or chat template, an
+    option is invalid, or vLLM cannot run the model here; MissingExtraError where it is not installed."""
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         own = self._own = VLLMOptions.parse(options.engine_options)
@@ -231,12 +227,9 @@ class VLLMChat:
         self._server: VLLMServer | None = VLLMServer(self._where, arguments, own.environment())
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Answer all requests; see `Chat.complete`. Each outcome is delivered while others are computed.
-
-        Raises:
-            ConfigError: this model cannot follow a temperature, a response schema or thinking 0.
-            ModelCallError: vLLM's processes died. Finished outcomes were delivered.
-        """
+        """Answer all requests; see `Chat.complete`. Each outcome is delivered while others are computed. Raises
+        ConfigError where this model cannot follow a temperature, a response schema or thinking 0, and ModelCallError
+        where vLLM's processes died; finished outcomes were delivered."""
         if (server := self._server) is None:
             raise ModelCallError(f"{self._where} is closed; open it again")
         jobs, outcomes = tokenize_requests(self.template.prompt, server.context, requests, on_done)

@@ -210,7 +210,7 @@ def test_a_call_store_is_read_and_a_reply_wins_over_the_failure_before_it(tmp_pa
         {"id": "s-0", "sample": 0, "failure": {"reason": "timeout", "message": "x"}, "stage": "generate"},
         reply,
         {"reserved": 2, "id": "s-1", "samples": [0], **reserved},
-        {"call": 2, "id": "s-1", "cost": "possible", "reason": "timeout"},
+        {"call": 2, "id": "s-1", "cost": "possibly_paid", "reason": "timeout"},
     )
     assert read_foreign_responses(path, IDS) == [Response("s-0", 0, "Hi."), Response("s-0", 1, "Ho.")]
 
