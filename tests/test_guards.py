@@ -125,7 +125,7 @@ BUDGETS = {
     "": 483,
     "analysis": 2807,
     "benchmark": 11750,
-    "chat": 5300,
+    "chat": 5292,
     "cli": 1350,
     "curation": 15000,
     "data": 3988,

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Request, Send
+from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, Found, OnDone, Outcome, Request, Send
 from h2htalk.chat.store.call_store import CostLimitError, PaidCall, StageCalls
 from h2htalk.chat.wires import WireFormat, outcomes
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError, PausedError
@@ -183,31 +183,27 @@ class _Run:
                 await self.settled.wait()
         return None
 
-    async def _attempt(
-        self, call: Call, body: Mapping[str, Any], reservation: PaidCall | None, seconds: float
-    ) -> Answer | FailedCall:
-        """Send once; settle the reservation by what came, then deliver an answer."""
+    async def _attempt(self, call: Call, body: Mapping[str, Any], reserved: PaidCall | None, seconds: float) -> Found:
+        """Send once; settle the reserved by what came, then deliver an answer."""
         worker, started = asyncio.current_task(), self.clock()
         self.flying.add(worker)
         try:
             arrived = await self.send(body, seconds)
         except BaseException:  # Ctrl-C or a bug: passed on after the call is settled
-            self._settle(reservation, FailedCall("interrupted", "", "possibly_paid"))
+            self._settle(reserved, FailedCall("interrupted", "", "possibly_paid"))
             raise
         finally:
             self.flying.discard(worker)
-        response = arrived if isinstance(arrived, FailedCall) else self._read(arrived, call)
-        if isinstance(response, Answer):
-            took = round(self.clock() - started, 3)
-            response = replace(response, replies=tuple(replace(one, seconds=took) for one in response.replies))
-        self._settle(reservation, response)
+        took = round(self.clock() - started, 3)
+        response = arrived if isinstance(arrived, FailedCall) else self._read(arrived, call, took)
+        self._settle(reserved, response)
         if isinstance(response, Answer):
             self.answered = True
             self.failed = self.weight = 0
             self._deliver(call, list(response.replies))
         return response
 
-    def _read(self, arrived: Arrived, call: Call) -> Answer | FailedCall:
+    def _read(self, arrived: Arrived, call: Call, seconds: float) -> Found:
         wire, headers = self.connection.wire, arrived.headers
         try:
             body: object = json.loads(arrived.content)
@@ -215,9 +211,9 @@ class _Run:
             body = arrived.content
         if arrived.status >= 300:
             return wire.read_error(arrived.status, body, headers)
-        return wire.read(body, call, headers.get("x-request-id") or headers.get("request-id"))
+        return wire.read(body, call, headers.get("x-request-id") or headers.get("request-id"), seconds)
 
-    def _settle(self, reservation: PaidCall | None, found: Answer | FailedCall) -> None:
+    def _settle(self, reservation: PaidCall | None, found: Found) -> None:
         if self.calls is not None and reservation is not None:
             with self._ending():
                 self.calls.settle(reservation, found)

@@ -133,7 +133,6 @@ Billing = Literal["free", "paid", "possibly_paid"]
 # The one limit of an answer's size, so that one that never ends cannot fill the memory. Results of batch jobs may be
 # larger: they are streamed, and bounded by the line.
 LARGEST_REPLY = 16 * 2**20  # bytes: 128 choices of 32,000 tokens
-CONNECT_TIMEOUT = 30.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +207,9 @@ class FailedCall:
     def too_large(cls, most: int) -> FailedCall:
         """The answer is larger than a limit; sent again, it would be so again."""
         return cls("malformed_reply", f"the answer is larger than {most // 2**20} MB", "paid")
+
+
+Found = Answer | FailedCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,7 @@ from yarl import URL
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.live_calls import Connection, run_calls
 from h2htalk.chat.local.chat_template import reasoning_switch
-from h2htalk.chat.protocol import (
-    CONNECT_TIMEOUT,
-    LARGEST_REPLY,
-    Answer,
-    Arrived,
-    Call,
-    FailedCall,
-    OnDone,
-    Outcome,
-    Request,
-    Send,
-)
+from h2htalk.chat.protocol import LARGEST_REPLY, Arrived, Call, FailedCall, Found, OnDone, Outcome, Request, Send
 from h2htalk.chat.wires import OpenAIWire, clean
 from h2htalk.errors import ConfigError
 
@@ -38,6 +27,7 @@ EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
 KEY_VARIABLE = "H2HTALK_SERVER_KEY"
 
 _ROUTE = "/chat/completions"
+CONNECT_TIMEOUT = 30.0  # seconds
 KEEP_ALIVE = 4.0  # seconds: uvicorn, which serves vLLM, closes a connection that was idle for 5
 VERSION = r"(api-version=[A-Za-z0-9.-]{1,40})?"
 
@@ -124,7 +114,7 @@ async def exchange(
     content = bytearray()
     try:
         async with asyncio.timeout(seconds), session.request(method, url, allow_redirects=False, **sent) as answer:
-            async for chunk in answer.content.iter_any():  # decompressed
+            while chunk := await answer.content.readany():  # decompressed
                 content += chunk
                 if len(content) > LARGEST_REPLY:
                     answer.close()
@@ -226,9 +216,9 @@ class ServerWire(OpenAIWire):
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 
-    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
+    def read(self, body: object, call: Call, request_id: str | None = None, seconds: float | None = None) -> Found:
         """See `WireFormat.read`. A malformed answer cost nothing: the call is sent again."""
-        found = OpenAIWire.read(self, body, call, request_id)
+        found = OpenAIWire.read(self, body, call, request_id, seconds)
         return replace(found, retry=True) if isinstance(found, FailedCall) else found
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:

@@ -19,7 +19,7 @@ from email.utils import parsedate_to_datetime
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
-from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Outcome, Reply, Request
+from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Found, Message, Outcome, Reply, Request
 from h2htalk.chat.response_schema import STRING_FORMATS, described
 from h2htalk.data.files import masked
 from h2htalk.data.responses import Failure, Usage
@@ -81,9 +81,9 @@ class WireFormat(ABC):
         request, sampling = call.requests[0], call.requests[0].sampling
         return Bound(_input_bound(request), (sampling.max_tokens + (sampling.thinking or 0)) * len(call.requests))
 
-    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
-        """Read the JSON of a successful call. A `FailedCall` is `paid` then: a reply arrived. What is scored is read
-        strictly; token counts that make no sense become unknown."""
+    def read(self, body: object, call: Call, request_id: str | None = None, seconds: float | None = None) -> Found:
+        """Read the JSON of a successful call, which took `seconds`. A `FailedCall` is `paid` then: a reply arrived.
+        What is scored is read strictly; token counts that make no sense become unknown."""
         key, own = self.key, body if isinstance(body, dict) else {}
         usage = _whole_counts(self.usage(counts)) if isinstance(counts := own.get("usage"), dict) else Usage()
         name = _text(request_id or own.get("id"), key)
@@ -94,7 +94,7 @@ class WireFormat(ABC):
         if len(found) != len(call.requests):
             why = f"{len(found)} choices where {len(call.requests)} were asked for"
             return malformed_answer(why, body, key, usage, name)
-        served: dict[str, Any] = {one: _text(own.get(one), key) for one in ("model", "system_fingerprint")}
+        model, served = _text(own.get("model"), key), _text(own.get("system_fingerprint"), key)
         replies = (
             Reply(
                 well_formed(text, key),
@@ -102,7 +102,9 @@ class WireFormat(ABC):
                 usage if len(found) == 1 else Usage(),
                 well_formed(thinking, key) if thinking else None,
                 name,
-                **served,
+                model,
+                served,
+                seconds,
             )
             for text, finish, thinking in found
         )
@@ -402,14 +404,14 @@ def _prefix_name(request: Request) -> str | None:
 # --- Prompts and replies ----------------------------------------------------------------------------------------
 
 
-def outcomes(found: Answer | FailedCall, call: Call, attempts: int = 1) -> list[Outcome]:
+def outcomes(found: Found, call: Call, attempts: int = 1) -> list[Outcome]:
     """Return the outcome of each request of a call, in order, when the call is not sent again."""
     if isinstance(found, FailedCall) and not found.refusal:
         return [Failure(found.reason, found.message, attempts)] * len(call.requests)
     return [*replies_of(found, len(call.requests))]
 
 
-def replies_of(found: Answer | FailedCall, number: int) -> tuple[Reply, ...]:
+def replies_of(found: Found, number: int) -> tuple[Reply, ...]:
     """Return the replies to the requests of a call; a refusal is an empty reply to each, and a failure has none."""
     if isinstance(found, Answer):
         return found.replies

@@ -23,7 +23,7 @@ from typing import Any
 from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.prices import add, dollars_text
-from h2htalk.chat.protocol import Answer, Billing, Call, FailedCall, OnDone, Outcome, Request, Sampling
+from h2htalk.chat.protocol import Answer, Billing, Call, FailedCall, Found, OnDone, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import UNSENT, BatchRecord, CostLimitError, PaidCall, StageCalls
 from h2htalk.chat.wires import WireFormat, clean, outcomes
 from h2htalk.data.responses import SampleKey
@@ -298,7 +298,7 @@ class BatchRun:
         if fatal and not counts["succeeded"]:
             raise ModelCallError(fatal)
 
-    def _found(self, result: Result, call: Call) -> Answer | FailedCall:
+    def _found(self, result: Result, call: Call) -> Found:
         if result.kind == "succeeded":
             return self.wire.read(result.body, call, result.request_id)
         if result.kind != "errored":
@@ -309,7 +309,7 @@ class BatchRun:
         request_id = failed.request_id or result.request_id
         return replace(failed, billing="free" if free else failed.billing, request_id=request_id)
 
-    def _take(self, reserved: PaidCall, read: Callable[[Call], Answer | FailedCall]) -> str | None:
+    def _take(self, reserved: PaidCall, read: Callable[[Call], Found]) -> str | None:
         """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch.
         Returns advice where no call can succeed."""
         call = Call((), tuple(Request(reserved.id, (), Sampling(), sample) for sample in reserved.samples))
@@ -323,7 +323,7 @@ class BatchRun:
     def _tries(self, call: Call) -> int:
         return max(self.tries[request.id, request.sample] for request in call.requests)
 
-    def _give(self, call: Call, found: Answer | FailedCall) -> None:
+    def _give(self, call: Call, found: Found) -> None:
         """Deliver the outcomes of a call that are still asked for."""
         for request, outcome in zip(call.requests, outcomes(found, call, self._tries(call)), strict=True):
             key = request.id, request.sample

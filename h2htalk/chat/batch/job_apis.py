@@ -23,7 +23,8 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import httpx2
 
-from h2htalk.chat.protocol import CONNECT_TIMEOUT, FailedCall
+from h2htalk.chat.protocol import FailedCall
+from h2htalk.chat.server import CONNECT_TIMEOUT
 from h2htalk.chat.store.call_store import BatchRecord
 from h2htalk.chat.wires import WireFormat, clean
 from h2htalk.data.files import writing

@@ -24,8 +24,8 @@ from h2htalk.chat.batch.batch_runner import BatchRun
 from h2htalk.chat.batch.job_apis import AnthropicJobs, JobsApi, OpenAIJobs
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.live_calls import Connection, run_calls
-from h2htalk.chat.protocol import CONNECT_TIMEOUT, LARGEST_REPLY, Arrived, FailedCall, OnDone, Outcome, Request, Send
-from h2htalk.chat.server import base_url, http_parts, is_loopback, read_key
+from h2htalk.chat.protocol import LARGEST_REPLY, Arrived, FailedCall, OnDone, Outcome, Request, Send
+from h2htalk.chat.server import CONNECT_TIMEOUT, base_url, http_parts, is_loopback, read_key
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.chat.wires import AnthropicWire, OpenAIWire, WireFormat, clean
 from h2htalk.errors import ConfigError

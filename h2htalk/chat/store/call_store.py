@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from h2htalk.chat.prices import PriceList, Totals, add, dollars_text, money_text
-from h2htalk.chat.protocol import Answer, Billing, Bound, Call, FailedCall, Outcome, Reply, Request
+from h2htalk.chat.protocol import Billing, Bound, Call, FailedCall, Found, Outcome, Reply, Request
 from h2htalk.chat.wires import replies_of
 from h2htalk.data.files import AppendLog, read_jsonl, writing
 from h2htalk.data.records import read_record
@@ -40,6 +40,7 @@ _NAME_PRICE = "name it in a file of prices (--prices, prices = FILE)"
 UNSENT = "not sent"  # of calls of a job that was only planned
 _COSTLESS = b'{"id":'  # lines begin with it that are about no money
 _NOTHING = Decimal(0)
+_FIELDS: Mapping[type, list[str]] = {kind: [item.name for item in fields(kind)] for kind in (Reply, Usage, Failure)}
 Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -452,7 +453,7 @@ class StageCalls:
             more = f"{what} may cost {dollars_text(needed, True)} more: raise it (--max-cost), or ask less"
             raise CostLimitError(f"{spent}, and {more}")
 
-    def settle(self, call: PaidCall, found: Answer | FailedCall) -> None:
+    def settle(self, call: PaidCall, found: Found) -> None:
         """Store what came of a call and what it cost, in one line. A refusal is a reply."""
         billing, reason = (found.billing, found.reason) if isinstance(found, FailedCall) else ("paid", "")
         usage = found.usage if billing == "paid" else None
@@ -535,4 +536,4 @@ def prompt_fingerprint(request: Request, model: str) -> str:
 
 def _known(one: Reply | Usage | Failure) -> dict[str, Any]:
     """The fields that are not None, as their lines hold them."""
-    return {item.name: value for item in fields(one) if (value := getattr(one, item.name)) is not None}
+    return {name: value for name in _FIELDS[type(one)] if (value := getattr(one, name)) is not None}

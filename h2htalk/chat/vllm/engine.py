@@ -37,7 +37,7 @@ from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.live_calls import Connection, run_alone, run_calls
 from h2htalk.chat.local.chat_template import ChatTemplate, TokenRequest, read_reply, reasoning_switch, tokenize_requests
 from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, hash_files, library_versions
-from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Reply, Request, Send
+from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, Found, OnDone, Outcome, Reply, Request, Send
 from h2htalk.chat.server import ServerWire, exchange, open_session
 from h2htalk.chat.vllm import supervisor
 from h2htalk.chat.wires import malformed_answer
@@ -331,7 +331,7 @@ class TokenWire(ServerWire):
             body["reasoning_ended"] = True  # so the schema holds from the first token on
         return body
 
-    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
+    def read(self, body: object, call: Call, request_id: str | None = None, seconds: float | None = None) -> Found:
         """See `WireFormat.read`."""
         job = self.jobs[call.indexes[0]]
         try:
@@ -346,7 +346,7 @@ class TokenWire(ServerWire):
             text, thinking = read_reply(self.chat.template.decode(tokens), job.thinks)
         else:
             text, thinking = self.chat.plain(parsed.get("content")), self.chat.plain(parsed.get("reasoning")) or None
-        return Answer((Reply(text, finish, usage, thinking),), usage)
+        return Answer((Reply(text, finish, usage, thinking, seconds=seconds),), usage)
 
 
 def serve_arguments(own: VLLMOptions, description: Description, adapter: Adapter | None) -> dict[str, Any]:
