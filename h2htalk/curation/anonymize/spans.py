@@ -34,7 +34,8 @@ RECOGNIZERS = {
     "ORGANIZATION": "ChatOrganizationRecognizer",
 }
 TYPES = tuple(RECOGNIZERS)
-FIGURE = "figure"  # of a span that stays: the name of somebody whom everybody knows
+# Of a span that stays: the name of somebody whom everybody knows (score 1), or may, by what the text talks of (0.5).
+FIGURE = "figure"
 # Which of two spans stays where both cover a character and are equally sure: what is checked by a rule before what is
 # guessed, what names a person's place before what names a firm.
 _RANK = {name: len(TYPES) - place for place, name in enumerate(TYPES)}
@@ -98,7 +99,7 @@ HAN_DIGITS = dict(
     zip("〇零一二三四五六七八九幺壹贰叁肆伍陆柒捌玖貳參陸弌弍弎", "001234567891123456789236123", strict=True)
 )
 HAN = "".join(HAN_DIGITS)
-_HAN_TABLE = str.maketrans(HAN_DIGITS | dict.fromkeys("○◯⭕", "0"))
+DIGITS = str.maketrans(HAN_DIGITS | dict.fromkeys("○◯⭕", "0"))
 # Characters that nobody sees: zero-width ones, soft hyphens, direction marks, variation selectors, key caps, strokes
 # laid over a character.
 _INVISIBLE = re.compile(
@@ -166,7 +167,7 @@ def normalize_text(given: str) -> NormalizedText:
         offsets = tuple(i for i, char in enumerate(given) if not _INVISIBLE.match(char))
     shown = plain(visible)
     text = shown.translate(_LOWER)
-    digits = text if text.isascii() else text.translate(_HAN_TABLE)
+    digits = text if text.isascii() else text.translate(DIGITS)
     for _ in range(3 if "o" in digits else 0):  # "1oo4": each round reads the neighbours of the last
         digits = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
     return NormalizedText(visible, shown, text, digits, offsets, given)

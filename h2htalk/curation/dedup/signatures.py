@@ -46,16 +46,13 @@ def quality(dialogue: Dialogue) -> tuple[bool, int, bool, int, str]:
 
 
 def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
-    """Map a part. Records that are no dialogues are left out; the stage's rule rejects them.
+    """Map a part; records that are no dialogues are left out (the stage's rule rejects them). Returns arrays by name.
 
-    Returns:
-        Arrays by name. `contaminated`: a JSON line of [id, evidence] for each dialogue with an item of a split.
-        Of each other dialogue: `language`, `hashes` (n, 2) of the user's and the companion's text, `quality` (n, 4)
-        without the id, and `bounds` (n, 4) in `texts` (UTF-8, with lone surrogates): where its id and the two texts
-        begin, and the end. Of each text by which one is compared: `dialogue`, its number; `kind`, texts of another
-        kind are not compared; `key`, a hash of text and kind; `values` (texts, 128), 8 bits of each value of the
-        signature (Li and König 2010).
-    """
+    `contaminated`: a JSON line of [id, evidence] for each dialogue with an item of a split. Of each other dialogue:
+    `language`, `hashes` (n, 2) of the user's and the companion's text, `quality` (n, 4) without the id, and `bounds`
+    (n, 4) in `texts` (UTF-8, with lone surrogates): where its id and the two texts begin, and the end. Of each text by
+    which one is compared: `dialogue`, its number; `kind`, texts of another kind are not compared; `key`, a hash of text
+    and kind; `values` (texts, 128), 8 bits of each value of the signature (Li and König 2010)."""
     notes = [(one, index.find(one)) for one in map(read_dialogue, records) if isinstance(one, Dialogue)]
     lines = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence)
     dialogues = [dialogue for dialogue, evidence in notes if not evidence]

@@ -124,7 +124,7 @@ class DialogueText(NlpArtifacts):
                 # A companion's name is no account, whatever stands before it.
                 spans = [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
                 # A date of birth stays that stands closely behind the name of somebody whom everybody knows.
-                behind = {at for a in figures for at in range(a.end, a.end + _BORN)}
+                behind = {at for a in figures if a.score == 1 for at in range(a.end, a.end + _BORN)}
                 taken = tuple(s for s in spans if s.type != "DATE_OF_BIRTH" or s.start not in behind)
                 first = offset + (start + MARGIN if start else 0)
                 last = offset + (size if end == size else end - MARGIN)

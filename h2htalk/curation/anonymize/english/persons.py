@@ -212,6 +212,8 @@ def is_candidate(tokens: Tokens, index: int) -> bool:
     if word in places and places & {tokens.word(index + 2 * n) for n in (-1, 1) if tokens.word(index + n) == "to"}:
         return False  # "Sydney to Adelaide"
     named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
+    if named and tokens.shapes[index] == LOWER and word in lists.words:
+        named = tokens.word(index - 1) in lists.hints["titles"]  # "someone at church", "mr baker"
     return len(word) > 1 and word < "\u2e80" and (tokens.kinds[index] > 0 or named or not is_word(word))
 
 

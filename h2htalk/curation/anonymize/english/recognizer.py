@@ -46,16 +46,9 @@ def known_figures() -> list[str]:
 
 
 def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Find people, addresses and organisations in English texts.
-
-    Args:
-        texts: n texts, normalised one character to one character, of any length; time is proportional to it.
-        taken: for each of them spans found before, which are left alone.
-
-    Returns:
-        n lists of PERSON, ADDRESS and ORGANIZATION spans in order; none overlap each other, and an address alone may
-        overlap `taken`: a state and its post code are sometimes taken for a plate.
-    """
+    """Find people, addresses and organisations in each of n English texts, normalised one character to one, in a time
+    proportional to their length. `taken`: spans of each that were found before. Returns n lists of spans in order; none
+    overlap each other, and an address alone may overlap `taken`: a state and its post code look like a plate."""
     least = load_classifier(FOLDER, "en").manifest
     messages = [read_message(text, spans) for text, spans in zip(texts, taken, strict=True)]
     odds = log_odds([message.tokens for message in messages], [message.candidates for message in messages])
@@ -106,9 +99,9 @@ def _signature(tokens: Tokens) -> int:
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:
     """The words of a text, and what in it may be private. Arguments as in `find_names`."""
-    tokens = Tokens(text, taken)
+    tokens = Tokens(text, [span for span in taken if span.type != FIGURE or span.score == 1])
     figures = (text[span.start : span.end].split() for span in taken if span.type == FIGURE)
-    public = {folded(word) for name in figures if len(name) > 1 for word in name}
+    public = {folded(word) for name in figures for word in name}
     addresses = find_addresses(text)
     tokens.block(addresses)
     persons.block_pets(tokens)
@@ -238,10 +231,8 @@ def find_organizations(tokens: Tokens) -> list[Candidate]:
     found = []
     for start, end in [*places, *sorted(cued, key=lambda place: (place[0], -place[1]))]:
         first, last = bisect_right(tokens.ends, start), bisect_left(tokens.starts, end)
-        alone = (
-            last - first < 3 and tokens.kinds[first] > persons.WORD_NAME and (start, end) not in places
-        )  # somebody's name
-        if first < last and not any(tokens.blocked[first:last]) and not alone:
+        somebody = last - first < 3 and tokens.kinds[first] > persons.WORD_NAME and (start, end) not in places
+        if first < last and not any(tokens.blocked[first:last]) and not somebody:
             found.append(Candidate(first, last, "ORGANIZATION", end))
             tokens.blocked[first:last] = [True] * (last - first)
     return sorted(found)

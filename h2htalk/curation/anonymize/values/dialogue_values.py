@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -20,15 +21,7 @@ from h2htalk.curation.anonymize.chinese.persons import surnames
 from h2htalk.curation.anonymize.chinese.words import sections, tags, usual
 from h2htalk.curation.anonymize.chinese.words import words as chinese_words
 from h2htalk.curation.anonymize.english.persons import COMMON, words
-from h2htalk.curation.anonymize.spans import (
-    FIGURE,
-    HAN_DIGITS,
-    Span,
-    normalize_text,
-    plain,
-    resolve_overlaps,
-    value_shape,
-)
+from h2htalk.curation.anonymize.spans import DIGITS, FIGURE, Span, normalize_text, plain, resolve_overlaps, value_shape
 from h2htalk.curation.anonymize.structured.reading import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas
@@ -40,6 +33,7 @@ from h2htalk.text.phrases import PhraseIndex
 # Types of what stays, beside FIGURE.
 COMPANION, BODY, TITLE = "companion", "body", "title"
 _STAYS = patterns("allow_list")
+_PUBLIC = Path(__file__).parents[1] / "public_figures"
 _LIKELY = 0.7
 
 
@@ -64,7 +58,7 @@ def companion_names(names: Iterable[str]) -> list[str]:
 def _figures(language: str) -> PhraseIndex[str]:
     """People, figures and bodies whom everybody knows, with their type."""
     record, kinds = find_language(language), dict[str, str]()
-    for file in sorted((Path(__file__).parents[1] / "public_figures").glob(f"*_{language}.txt")):
+    for file in sorted(_PUBLIC.glob(f"*_{language}.txt")):
         names = [name for line in read_lines(file) for name in line.split("|" if record.spaced else None)]
         kinds |= dict.fromkeys(names, BODY if file.name.startswith("bodies") else FIGURE)
     services = [name for one in read_help_lines().services if len(name := re.split(r" ?[(/]", one.name)[0]) > 4]
@@ -73,9 +67,19 @@ def _figures(language: str) -> PhraseIndex[str]:
     return PhraseIndex(((to_lower(name), kind) for name, kind in kinds.items() if name.strip()), is_whole_word)
 
 
+@cache
+def _casts(language: str) -> PhraseIndex[tuple[str, ...]]:
+    """Who is public where a work, a field or a game is talked of, by each of the phrases that tell of it."""
+    casts = defaultdict[str, set[str]](set)
+    for told, names in (line.split(": ") for line in read_lines(_PUBLIC / f"casts/{language}.txt")):
+        for name in told.split("|"):
+            casts[name].update(names.split("|"))
+    return PhraseIndex(((name, tuple(sorted(cast))) for name, cast in casts.items()), is_whole_word)
+
+
 @lru_cache(maxsize=64)
-def _companions(names: tuple[str, ...]) -> PhraseIndex[str]:
-    return PhraseIndex(((to_lower(name), name) for name in (*_bundled(), *names) if name.strip()), is_whole_word)
+def _index(names: tuple[str, ...]) -> PhraseIndex[str]:
+    return PhraseIndex(((to_lower(name), name) for name in names if name.strip()), is_whole_word)
 
 
 @cache
@@ -93,11 +97,11 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
     """What stays in a text, normalised one character to one, in order, with its type; none overlap.
 
     `companions` are names, each as it is (`companion_names` adds first words); bundled personas stay by their full
-    names.
+    names. Some names are public only in a text that says of what: Sebastian of Stardew Valley, 莎莎 beside 孙颖莎.
     """
     lowered = to_lower(text)
     found = [Span(*m.span(), TITLE, 1.0) for m in (_STAYS["title"].finditer(text) if "《" in text else ())]
-    for start, end, _ in _companions(tuple(companions)).find(lowered):
+    for start, end, _ in _index((*_bundled(), *companions)).find(lowered):
         # The companion is "Nora", and "Nora Smith" is somebody else.
         single = " " not in text[start:end] and text[start].isascii()
         following = _STAYS["following"].match(text, end) if single else None
@@ -108,6 +112,12 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
         if not dotted and not _STAYS["private_before"].search(lowered, max(start - 24, 0), start):
             found.append(Span(start, end, kind, 1.0))
+    cast = {name for _, _, names in _casts(language).find(lowered) for name in names}
+    for start, end, _ in _index(tuple(sorted(cast))).find(lowered) if cast else ():
+        near = max(start - 24, 0), start
+        private = any(_STAYS[cue].search(lowered, *near) for cue in ("private_before", "met_before"))
+        if not private and _inside_han_name(text, start, end) is None:
+            found.append(Span(start, end, FIGURE, 0.5))
     allowed: list[Span] = []
     for stays in sorted(found, key=lambda a: (a.start, -a.end)):  # of names inside titles and the like the longer stays
         if not allowed or stays.start >= allowed[-1].end:
@@ -117,7 +127,7 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
 
 def longer_names(text: str, companions: Sequence[str] = ()) -> list[Span]:
     """Persons whose Chinese names hold a companion's. Arguments as in `find_allowed`."""
-    places = _companions(tuple(companions)).find(to_lower(text))
+    places = _index((*_bundled(), *companions)).find(to_lower(text))
     return [span for start, end, _ in places if (span := _inside_han_name(text, start, end)) is not None]
 
 
@@ -278,7 +288,6 @@ def _add_known(data: DialogueData, text: str, spans: list[Span]) -> tuple[Span, 
 
 
 _LETTER = re.compile(r"[^\W\d_\u4e00-\u9fff]")
-_HAN_DIGITS = str.maketrans(HAN_DIGITS)
 _NUMBER_CHARS = re.compile("[0-9a-z]")
 _NAME_CHARS = re.compile(r"[^\W\d_]")
 _NUMBER_MARKS = re.compile(r"[\s.·/()_,，、:*+\-]{0,3}")
@@ -288,8 +297,8 @@ _NAME_MARKS = re.compile(r"[ ._*·'\-]?")
 def _find_reformatted(lowered: str, numbers: PhraseIndex[KnownValue], names: PhraseIndex[KnownValue]) -> list[Span]:
     """Where numbers and full names stand in a text, in order, with a mark or two between their characters."""
     hits = []
-    for hit in _compact(lowered.translate(_HAN_DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS):
-        found = lowered[hit.start : hit.end].translate(_HAN_DIGITS)
+    for hit in _compact(lowered.translate(DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS):
+        found = lowered[hit.start : hit.end].translate(DIGITS)
         # Digits in a row may stand in anything. Digits and marks are no part of a longer number, nor with letters of
         # a longer word.
         around = lowered[max(hit.start - 1, 0) : hit.start] + lowered[hit.end : hit.end + 1]
