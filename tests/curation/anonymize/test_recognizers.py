@@ -20,6 +20,8 @@ from h2htalk.curation.anonymize.english import recognizer as english
 from h2htalk.curation.anonymize.spans import TYPES, Span, normalize_text, plain, resolve_overlaps
 from h2htalk.curation.anonymize.structured.reading import deobfuscate
 
+CASTS = Path(chinese.__file__).parents[1] / "public_figures/casts"
+
 # By what `by` of a case says; `all` is the whole of `find_spans`.
 FINDERS: dict[str, Callable[[str, str], list[Span]]] = {
     "all": find_spans,
@@ -41,6 +43,38 @@ def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
         if found != case["found"]:
             wrong.append((case["about"], text, found))
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "names"),
+    [
+        ("stardew valley got me through winter, i married sebastian obvs", "en", []),
+        ("played stardew valley with my brother sebastian all night", "en", ["sebastian"]),
+        ("i married sebastian obvs", "en", ["sebastian"]),
+        ("what does Beck say about cbt", "en", []),
+        ("my therapist dr Beck likes cbt", "en", ["dr Beck"]),
+        ("someone at church gave me a leaflet", "en", []),
+        ("ms hill called my mum", "en", ["ms hill"]),
+        ("泰坦尼克号重映 杰克还是死了", "zh", []),
+        ("我和杰克去看了泰坦尼克号", "zh", ["杰克"]),
+        ("杰克还是没回我消息", "zh", ["杰克"]),
+        ("孙颖莎4比1 莎莎太稳了", "zh", []),
+        ("莎莎昨天没来上班", "zh", ["莎莎"]),
+        ("我家狗叫旺财", "zh", []),
+    ],
+)
+def test_a_name_is_public_where_its_text_says_of_what(text: str, language: str, names: list[str]) -> None:
+    assert [text[span.start : span.end] for span in find_spans(text, language)] == names
+
+
+def test_every_line_of_the_casts_has_phrases_that_tell_of_it_and_names() -> None:
+    for file in sorted(CASTS.glob("*.txt")):
+        lines = [line.split(": ") for line in file.read_text("utf-8").splitlines()]
+        assert len(lines) > 600
+        assert {len(line) for line in lines} == {2}
+        told, names = ([part for line in lines for part in line[side].split("|")] for side in (0, 1))
+        assert min(map(len, told)) > 1
+        assert all(part == part.strip().lower() for part in (*told, *names) if part.isascii() and file.stem == "en")
 
 
 _PIECES = st.sampled_from(
