@@ -108,16 +108,15 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
         continues = following is not None and to_lower(following[1]) not in words().words
         if not continues and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, COMPANION, 1.0))
-    for start, end, kind in _figures(language).find(lowered):
+    told = list(_casts(language).find(lowered))
+    cast = _index(tuple(sorted({name for _, _, names in told for name in names}))).find(lowered)
+    figures = [(*place, 1.0) for place in _figures(language).find(lowered)]
+    for start, end, kind, score in [*figures, *((start, end, FIGURE, 0.5) for start, end, _ in (*told, *cast))]:
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
-        if not dotted and not _STAYS["private_before"].search(lowered, max(start - 24, 0), start):
-            found.append(Span(start, end, kind, 1.0))
-    cast = {name for _, _, names in _casts(language).find(lowered) for name in names}
-    for start, end, _ in _index(tuple(sorted(cast))).find(lowered) if cast else ():
-        near = max(start - 24, 0), start
-        private = any(_STAYS[cue].search(lowered, *near) for cue in ("private_before", "met_before"))
-        if not private and _inside_han_name(text, start, end) is None:
-            found.append(Span(start, end, FIGURE, 0.5))
+        cues = ("private_before",) if score == 1 else ("private_before", "met_before")
+        private = any(_STAYS[cue].search(lowered, max(start - 24, 0), start) for cue in cues)
+        if not dotted and not private and _inside_han_name(text, start, end) is None:
+            found.append(Span(start, end, kind, score))
     allowed: list[Span] = []
     for stays in sorted(found, key=lambda a: (a.start, -a.end)):  # of names inside titles and the like the longer stays
         if not allowed or stays.start >= allowed[-1].end:
