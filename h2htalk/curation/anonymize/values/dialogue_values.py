@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from pathlib import Path
+from sys import intern
 from typing import Literal
 
 from h2htalk.curation.anonymize.chinese.persons import surnames
@@ -70,11 +70,11 @@ def _figures(language: str) -> PhraseIndex[str]:
 @cache
 def _casts(language: str) -> PhraseIndex[tuple[str, ...]]:
     """Who is public where a work, a field or a game is talked of, by each of the phrases that tell of it."""
-    casts = defaultdict[str, set[str]](set)
+    casts = dict[str, tuple[str, ...]]()
     for told, names in (line.split(": ") for line in read_lines(_PUBLIC / f"casts/{language}.txt")):
-        for name in told.split("|"):
-            casts[name].update(names.split("|"))
-    return PhraseIndex(((name, tuple(sorted(cast))) for name, cast in casts.items()), is_whole_word)
+        cast = tuple(map(intern, names.split("|")))
+        casts |= {phrase: casts.get(phrase, ()) + cast for phrase in told.split("|")}
+    return PhraseIndex(casts.items(), is_whole_word)
 
 
 @lru_cache(maxsize=64)
