@@ -110,8 +110,9 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
             found.append(Span(start, end, COMPANION, 1.0))
     told = list(_casts(language).find(lowered))
     cast = _index(tuple(sorted({name for _, _, names in told for name in names}))).find(lowered)
+    unsure = [*((a, b) for a, b, _ in told if b - a > 2), *((a, b) for a, b, _ in cast)]
     figures = [(*place, 1.0) for place in _figures(language).find(lowered)]
-    for start, end, kind, score in [*figures, *((start, end, FIGURE, 0.5) for start, end, _ in (*told, *cast))]:
+    for start, end, kind, score in [*figures, *((*place, FIGURE, 0.5) for place in unsure)]:
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
         cues = ("private_before",) if score == 1 else ("private_before", "met_before")
         private = any(_STAYS[cue].search(lowered, max(start - 24, 0), start) for cue in cues)
