@@ -181,7 +181,7 @@ def ask_chat(plan: EvaluationPlan, chat: Chat, calls: StageCalls, writer: RunWri
 
 @dataclass(frozen=True, slots=True)
 class MissingRequests(Sequence[Request]):
-    """Requests that are built when they are read: thousands of prompts fill the memory."""
+    """Requests that are built when they are read."""
 
     plan: EvaluationPlan
     missing: tuple[tuple[Scenario, int], ...]
@@ -214,13 +214,9 @@ def missing_requests(plan: EvaluationPlan, answers: Answers) -> MissingRequests:
 
 
 def generate(chat: Chat, requests: MissingRequests, calls: StageCalls, spec: EvaluateSpec) -> None:
-    """Send the requests; every outcome is stored in `calls` as it arrives.
-
-    Raises:
-        DataError: an answer could not be stored (disk full); what was stored before is kept.
-        ConfigError, ModelCallError: no item can succeed, or the first replies are all cut before their first
-            word (a model that reasons within the reply budget).
-    """
+    """Send the requests; every outcome is stored in `calls` as it arrives. Raises DataError where one could not be
+    (disk full; what was stored before is kept), ConfigError or ModelCallError where no item can succeed, or the first
+    replies are all cut before their first word (a model that reasons within the reply budget)."""
     hungry, starved = True, 0  # no reply with text has arrived
     with Progress("generate", len(requests), money=calls.spent) as progress:
 

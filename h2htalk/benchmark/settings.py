@@ -167,13 +167,9 @@ def _check_engine(spec: EvaluateSpec) -> None:
 
 
 def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> EvaluateSpec:
-    """Read a specification from a TOML file or the `run.json` of a run; `overrides` replace its values.
-
-    The `out` of a run is the folder of its run.json, which may have been moved.
-
-    Raises:
-        ConfigError: the file cannot be read, holds a wrong key or value, or is of imported answers.
-    """
+    """Read a specification from a TOML file or the `run.json` of a run, whose `out` is that file's folder, which may
+    have been moved; `overrides` replace its values. Raises ConfigError where the file cannot be read, holds a wrong key
+    or value, or is of imported answers."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         raw = {**json.loads(text)["spec"], "out": str(path.parent)} if path.suffix == ".json" else tomllib.loads(text)

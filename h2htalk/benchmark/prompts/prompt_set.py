@@ -120,8 +120,16 @@ class PromptSet:
         return {**self.templates.sources, HELP_LINES: json.dumps(self.help_lines.to_dict(), ensure_ascii=False) + "\n"}
 
     def prompt_of(self, split: Split, sap: Sap) -> PromptOf:
-        """Return the function that gives the messages of a scenario of a split."""
-        return lambda scenario: self.messages(scenario, split.personas[scenario.persona], sap)
+        """Return the function that gives the messages of a scenario of a split, each made once."""
+        made, alike = dict[str, tuple[Message, ...]](), dict[Message, Message]()  # most system texts are
+
+        def prompt(scenario: Scenario) -> tuple[Message, ...]:
+            if scenario.id not in made:
+                system, *chat = self.messages(scenario, split.personas[scenario.persona], sap)
+                made[scenario.id] = alike.setdefault(system, system), *chat
+            return made[scenario.id]
+
+        return prompt
 
     def messages(self, scenario: Scenario, persona: Persona, sap: Sap) -> tuple[Message, ...]:
         """Return the model's messages: a system message, then the conversation or the material of the task.
