@@ -19,8 +19,7 @@ from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
-# The name under a letter, on a line of its own or with a surname: "Be well. Robin J. Landwehr, DBH", "~Mark".
-_TELLING = ("mailed", "introduced")  # that a word is a name; the first needs an @
+_TELLING = ("mailed", "introduced", "credited")  # that a word is a name; the first needs an @
 _LETTER, _END = 100, 120  # characters of a letter at least, and of its end that are read
 
 
@@ -94,7 +93,8 @@ def _signature(tokens: Tokens) -> int:
         return -1
     closed = found["alone"] and _patterns()["closing"].search(tokens.text, start, found.start())
     least = persons.RARE if found["alone"] == "\n" and not found["rest"] else persons.WORD_NAME
-    return tokens.starts[at] if closed or tokens.kinds[at] >= least else -1
+    named = tokens.kinds[at] >= least and (found["alone"] or "~")[0] != ","
+    return tokens.starts[at] if closed or named else -1
 
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:
