@@ -93,7 +93,7 @@ def _signature(tokens: Tokens) -> int:
         return -1
     closed = found["alone"] and _patterns()["closing"].search(tokens.text, start, found.start())
     least = persons.RARE if found["alone"] == "\n" and not found["rest"] else persons.WORD_NAME
-    named = tokens.kinds[at] >= least and (found["alone"] or "~")[0] != ","
+    named = tokens.kinds[at] >= least and ("~" in found["rest"] or (found["alone"] or "~")[0] != ",")
     return tokens.starts[at] if closed or named else -1
 
 
