@@ -60,6 +60,8 @@ def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
         ("杰克还是没回我消息", "zh", ["杰克"]),
         ("孙颖莎4比1 莎莎太稳了", "zh", []),
         ("莎莎昨天没来上班", "zh", ["莎莎"]),
+        ("Full house at Christmas: Jesse and Danny fight again", "en", ["Jesse", "Danny"]),
+        ("我追繁花，宏庆要跟我离婚", "zh", ["宏庆"]),
         ("我家狗叫旺财", "zh", []),
     ],
 )

@@ -100,8 +100,7 @@ def _signature(tokens: Tokens) -> int:
 def read_message(text: str, taken: Sequence[Span]) -> Message:
     """The words of a text, and what in it may be private. Arguments as in `find_names`."""
     tokens = Tokens(text, [span for span in taken if span.type != FIGURE or span.score == 1])
-    figures = (text[span.start : span.end].split() for span in taken if span.type == FIGURE)
-    public = {folded(word) for name in figures for word in name}
+    public = {folded(word) for span in taken if span.type == FIGURE for word in text[span.start : span.end].split()}
     addresses = find_addresses(text)
     tokens.block(addresses)
     persons.block_pets(tokens)

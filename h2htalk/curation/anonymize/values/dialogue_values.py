@@ -114,8 +114,9 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
     figures = [(*place, 1.0) for place in _figures(language).find(lowered)]
     for start, end, kind, score in [*figures, *((*place, FIGURE, 0.5) for place in unsure)]:
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
-        cues = ("private_before",) if score == 1 else ("private_before", "met_before")
+        cues = ("private_before", "met_before")[: 1 + (score < 1)]
         private = any(_STAYS[cue].search(lowered, max(start - 24, 0), start) for cue in cues)
+        private |= score < 1 and _STAYS["met_behind"].match(text, end) is not None
         if not dotted and not private and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, kind, score))
     allowed: list[Span] = []
