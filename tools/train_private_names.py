@@ -57,7 +57,15 @@ LARGEST = {"en": 0.9999, "zh": 0.99999}  # quantile of the weights that becomes 
 # Log-odds below which a candidate is none: in English also of a name that the dialogue says elsewhere (`again`) or
 # says to be one (`called`), of a part of a public person's (`public`), and of a small word of no list (`unlisted`).
 LEAST = {
-    "en": {"PERSON": -0.1, "ORGANIZATION": 0.0, "again": -1.1, "called": -3.0, "public": 6.0, "unlisted": 3.3},
+    "en": {
+        "PERSON": -0.1,
+        "ORGANIZATION": 0.0,
+        "again": -1.1,
+        "called": -3.0,
+        "public": 6.0,
+        "cast": 3.0,
+        "unlisted": 3.3,
+    },
     "zh": {"PERSON": -1.4, "ORGANIZATION": -2.3, "ADDRESS": -1.4, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
 }
 PUBLIC = ("topical", "counsel", "memory", "treebank", "unlabelled", "smile", "kdconv")

@@ -184,7 +184,7 @@ class _Run:
         return None
 
     async def _attempt(self, call: Call, body: Mapping[str, Any], reserved: PaidCall | None, seconds: float) -> Found:
-        """Send once; settle the reserved by what came, then deliver an answer."""
+        """Send once; settle what was reserved by what came, then deliver an answer."""
         worker, started = asyncio.current_task(), self.clock()
         self.flying.add(worker)
         try:

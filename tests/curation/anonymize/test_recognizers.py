@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tables import table
 
 from h2htalk.curation.anonymize.chinese import recognizer as chinese
-from h2htalk.curation.anonymize.engine.analyzer import find_spans
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, find_spans
 from h2htalk.curation.anonymize.english import recognizer as english
 from h2htalk.curation.anonymize.spans import TYPES, Span, normalize_text, plain, resolve_overlaps
 from h2htalk.curation.anonymize.structured.reading import deobfuscate
@@ -51,7 +51,7 @@ def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
         ("stardew valley got me through winter, i married sebastian obvs", "en", []),
         ("played stardew valley with my brother sebastian all night", "en", ["sebastian"]),
         ("i married sebastian obvs", "en", ["sebastian"]),
-        ("what does Beck say about cbt", "en", []),
+        ("is beck the cbt one or the act one", "en", []),
         ("my therapist dr Beck likes cbt", "en", ["dr Beck"]),
         ("someone at church gave me a leaflet", "en", []),
         ("ms hill called my mum", "en", ["ms hill"]),
@@ -62,11 +62,19 @@ def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
         ("莎莎昨天没来上班", "zh", ["莎莎"]),
         ("Full house at Christmas: Jesse and Danny fight again", "en", ["Jesse", "Danny"]),
         ("我追繁花，宏庆要跟我离婚", "zh", ["宏庆"]),
+        ("I love Taylor Swift. Travis broke up with me last night", "en", ["Travis"]),
+        ("隔壁的猫叫吴佳怡睡不着", "zh", ["吴佳怡"]),
         ("我家狗叫旺财", "zh", []),
     ],
 )
 def test_a_name_is_public_where_its_text_says_of_what(text: str, language: str, names: list[str]) -> None:
     assert [text[span.start : span.end] for span in find_spans(text, language)] == names
+
+
+def test_where_public_people_are_replaced_no_phrase_that_tells_of_a_cast_is() -> None:
+    texts = ["Stardew Valley made me cry, and Carl Rogers too"]
+    (found,) = find_in_dialogue(texts, "en", keep_public=False).spans
+    assert [texts[0][span.start : span.end] for span in found] == ["Carl Rogers"]
 
 
 def test_every_line_of_the_casts_has_phrases_that_tell_of_it_and_names() -> None:

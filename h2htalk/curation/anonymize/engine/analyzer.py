@@ -114,9 +114,9 @@ class DialogueText(NlpArtifacts):
                 end = min(start + WINDOW, size)
                 normalized = normalize_text(text[start:end])
                 allowed = tuple(dialogue_values.find_allowed(normalized.plain, self.language, self.allow))
-                figures = tuple(a for a in allowed if a.type == FIGURE)
+                figures = tuple(a for a in allowed if a.type == FIGURE and a.score == 1)
                 public = () if self._keep_public else figures
-                allowed = tuple(a for a in allowed if a not in public)
+                allowed = tuple(a for a in allowed if a.type != FIGURE or self._keep_public)
                 spans = find_structured(normalized, self.language, self.countries)
                 if find_language(self.language).script == "Chinese" and not _HAN.search(normalized.plain):
                     spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
@@ -124,7 +124,7 @@ class DialogueText(NlpArtifacts):
                 # A companion's name is no account, whatever stands before it.
                 spans = [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
                 # A date of birth stays that stands closely behind the name of somebody whom everybody knows.
-                behind = {at for a in figures if a.score == 1 for at in range(a.end, a.end + _BORN)}
+                behind = {at for a in figures for at in range(a.end, a.end + _BORN)}
                 taken = tuple(s for s in spans if s.type != "DATE_OF_BIRTH" or s.start not in behind)
                 first = offset + (start + MARGIN if start else 0)
                 last = offset + (size if end == size else end - MARGIN)

@@ -28,7 +28,7 @@ class Message(NamedTuple):
 
     tokens: Tokens
     ends: list[int]
-    public: set[str]
+    public: dict[str, str]
     addresses: list[Span]
     candidates: list[Candidate]
 
@@ -51,7 +51,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     least = load_classifier(FOLDER, "en").manifest
     messages = [read_message(text, spans) for text, spans in zip(texts, taken, strict=True)]
     odds = log_odds([message.tokens for message in messages], [message.candidates for message in messages])
-    public = set().union(*(message.public for message in messages))
+    public = {word: kind for message in messages for word, kind in message.public.items()}
     hits = (hit for text in texts for key in _TELLING["@" not in text :] for hit in _patterns()[key].finditer(text))
     called, told = {folded(hit["name"]) for hit in hits}, set[str]()
     scored = [
@@ -61,7 +61,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     ]
 
     def needed(tokens: Tokens, one: Candidate, word: str) -> float:
-        said = "called" if word in called else "again" if word in told else "public" if word in public else "PERSON"
+        said = "called" if word in called else "again" if word in told else public.get(word, "PERSON")
         listed = tokens.shapes[one.first] != LOWER or tokens.kinds[one.first] or word in words().surnames
         return float(least[one.kind or (said if listed or said != "PERSON" else "unlisted")])
 
@@ -100,7 +100,8 @@ def _signature(tokens: Tokens) -> int:
 def read_message(text: str, taken: Sequence[Span]) -> Message:
     """The words of a text, and what in it may be private. Arguments as in `find_names`."""
     tokens = Tokens(text, [span for span in taken if span.type != FIGURE or span.score == 1])
-    public = {folded(word) for span in taken if span.type == FIGURE for word in text[span.start : span.end].split()}
+    named = ((text[s.start : s.end].split(), "public" if s.score == 1 else "cast") for s in taken if s.type == FIGURE)
+    public = {folded(word): kind for name, kind in named for word in name}
     addresses = find_addresses(text)
     tokens.block(addresses)
     persons.block_pets(tokens)

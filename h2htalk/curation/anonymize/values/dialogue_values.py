@@ -95,7 +95,6 @@ def addressed_personas(texts: Iterable[str]) -> list[str]:
 
 def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> list[Span]:
     """What stays in a text, normalised one character to one, in order, with its type; none overlap.
-
     `companions` are names, each as it is (`companion_names` adds first words); bundled personas stay by their full
     names. Some names are public only in a text that says of what: Sebastian of Stardew Valley, 莎莎 beside 孙颖莎.
     """
