@@ -121,13 +121,13 @@ class PromptSet:
 
     def prompt_of(self, split: Split, sap: Sap) -> PromptOf:
         """Return the function that gives the messages of a scenario of a split, each made once."""
-        made, alike = dict[str, tuple[Message, ...]](), dict[Message, Message]()  # most system texts are
+        made, alike = dict[int, tuple[Scenario, tuple[Message, ...]]](), dict[Message, Message]()  # most systems are
 
         def prompt(scenario: Scenario) -> tuple[Message, ...]:
-            if scenario.id not in made:
+            if id(scenario) not in made:
                 system, *chat = self.messages(scenario, split.personas[scenario.persona], sap)
-                made[scenario.id] = alike.setdefault(system, system), *chat
-            return made[scenario.id]
+                made[id(scenario)] = scenario, (alike.setdefault(system, system), *chat)
+            return made[id(scenario)][1]
 
         return prompt
 

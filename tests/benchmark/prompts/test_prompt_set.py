@@ -121,6 +121,15 @@ def test_text_of_a_scenario_is_never_template_source(subtask: str, language: Lan
     assert text.count(HOSTILE) == sum(2 if kind == "turns" else 1 for _, kind in SUBTASKS[subtask].inputs)
 
 
+def test_a_prompt_is_made_once_and_belongs_to_its_scenario_and_not_to_an_id() -> None:
+    split = load_split("mini")
+    one, two = split.scenarios[:2]
+    prompt = PROMPTS.prompt_of(split, FULL)
+    assert prompt(one) is prompt(one)
+    assert prompt(one) == PROMPTS.messages(one, split.personas[one.persona], FULL)
+    assert prompt(replace(two, id=one.id)) == prompt(two) != prompt(one)
+
+
 def test_a_persona_without_the_language_is_an_error_that_names_both() -> None:
     persona = Persona("mono", "friend", {"en": "Mo"}, {"en": "You are Mo."})
     with pytest.raises(ConfigError, match=r"persona 'mono' has no 'zh' description, which zh-dialogue_base"):
