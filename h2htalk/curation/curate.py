@@ -38,6 +38,7 @@ from h2htalk.data.releases.release_folder import is_release, read_manifest
 from h2htalk.data.responses import CALLS, Usage
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.text.escaping import printable
+from h2htalk.text.language_data import read_data
 from h2htalk.text.tables import Table
 
 
@@ -190,16 +191,11 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
 # Candidates of a dialogue: likely, and at most (what is extracted, and four proposals).
 _CANDIDATES = np.array([3, MOST_DRAFTS + 1 + 4])
 _GUARDED = 0.2  # share of the dialogues that a guard is asked about, the undecided ones: an estimate
-# Kinds of calls: the mean tokens of the prompt, of the reply, and the most that a reply may have. Prompts of guard,
-# compose and review are measured on 200 dialogues of examples/curate.toml; the rest is estimated.
-_Kind = tuple[int, int, int]
-_GUARD = (350, 15, 64)
-_PROPOSALS, _REFERENCE = (1650, 400, 2400), (850, 120, 600)
-_RUBRIC, _COMPARISON = (1150, 350, 1200), (800, 110, 600)
-_USER_TURN, _COMPANION_TURN = (600, 40, 120), (700, 60, 200)
+# Of each kind of call: prompt, reply, and the most of a reply.
+_TOKENS: Mapping[str, Sequence[int]] = read_data(Path(__file__).with_name("call_tokens.toml"))
 
 _Count = NDArray[np.float64]  # of records that a stage reads, or of calls: likely, and at most
-_Calls = list[tuple[_Kind, _Count]]
+_Calls = list[tuple[Sequence[int], _Count]]  # tokens and number
 _Cost = tuple[Decimal | None, Decimal | None]  # US dollars likely, and at most; None where the price is unknown
 
 
@@ -272,13 +268,13 @@ def _calls(name: str, run: StageRun, spec: stage_table.CurateSpec, given: _Count
     if name == stage_table.FIRST_STAGE:
         simulate = spec.section(stage_table.GatherSettings).simulate
         turns = simulate.dialogues * len(simulate.languages) * simulate.turns / 2
-        kinds = (_USER_TURN, _COMPANION_TURN)
+        kinds = (_TOKENS["user_turn"], _TOKENS["companion_turn"])
         return [(one, [(kind, np.full(2, turns))]) for one, kind in zip(run.calls, kinds, strict=True)]
     (settings,), references = run.calls, spec.section(stage_table.ComposeSettings).references
     if name == "safety":
-        return [(settings, [(_GUARD, given * (_GUARDED, 1))])]
+        return [(settings, [(_TOKENS["guard"], given * (_GUARDED, 1))])]
     if name == "compose":
-        return [(settings, [(_PROPOSALS, given), (_REFERENCE, given * _CANDIDATES * references)])]
+        return [(settings, [(_TOKENS["proposals"], given), (_TOKENS["reference"], given * _CANDIDATES * references)])]
     review = spec.section(stage_table.ReviewSettings)
     asked = len(ORDERS) * review.samples
     # The reply of a dialogue is a reference beside those of the model, of every other candidate.
@@ -286,7 +282,7 @@ def _calls(name: str, run: StageRun, spec: stage_table.CurateSpec, given: _Count
     compared = given * replies * (replies - 1) / 2 * asked
     if review.gold:
         compared = compared + len(read_gold(Path(review.gold)).candidates) * asked
-    return [(settings, [(_RUBRIC, given), (_COMPARISON, compared)])]
+    return [(settings, [(_TOKENS["rubric"], given), (_TOKENS["comparison"], compared)])]
 
 
 def _cost(settings: CallSettings, calls: _Calls) -> tuple[str, _Cost]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from h2htalk.errors import ConfigError
+from h2htalk.text.language_data import read_data
 
 # The licence of a release that is not distributed: every source may enter it.
 PRIVATE = "none"
@@ -25,30 +27,7 @@ class Licence:
 
 # By lower-case SPDX identifier, as SPDX compares them.
 LICENCES: Mapping[str, Licence] = {
-    licence.id.lower(): licence
-    for licence in (
-        *(Licence(name, attribution=False) for name in ("CC0-1.0", "PDDL-1.0", "Unlicense", "0BSD", "MIT-0")),
-        *map(Licence, ("MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "ODC-By-1.0", "C-UDA-1.0")),
-        *map(Licence, ("CDLA-Permissive-1.0", "CDLA-Permissive-2.0")),
-        Licence("ODbL-1.0", share_alike="ODbL", version=1.0),
-        Licence("CDLA-Sharing-1.0", share_alike="CDLA-Sharing", version=1.0),
-        Licence("GFDL-1.3-only", share_alike="GFDL", version=1.3),
-        # Data that later versions may take over may become `only`, and never the reverse.
-        Licence("GPL-3.0-or-later", share_alike="GPL", version=3.0),
-        Licence("GPL-3.0-only", share_alike="GPL", version=3.1),
-        *(
-            Licence(
-                f"{kind}-{version}",
-                commercial="NC" not in kind,
-                adaptation="ND" not in kind,
-                # It takes over data of earlier versions, except of the first, which names itself alone.
-                share_alike="" if "SA" not in kind else kind if version > "1.0" else f"{kind}-1.0",
-                version=float(version),
-            )
-            for version in ("1.0", "2.0", "2.5", "3.0", "4.0")
-            for kind in ("CC-BY", "CC-BY-SA", "CC-BY-NC", "CC-BY-NC-SA", "CC-BY-ND", "CC-BY-NC-ND")
-        ),
-    )
+    name.lower(): Licence(name, **asks) for name, asks in read_data(Path(__file__).with_suffix(".toml")).items()
 }
 
 

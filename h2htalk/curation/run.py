@@ -6,7 +6,6 @@ can be processed anywhere, in any order, and again after a kill: the same record
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from itertools import islice, starmap
 from typing import Any, TypeVar
 
 from h2htalk.chat.store.model_calls import CallSettings
+from h2htalk.curation.prompts import fingerprint
 from h2htalk.curation.stage_folder import KEPT, PartRule, RecordCounts, StageFolder
 from h2htalk.curation.stages import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
@@ -157,9 +157,8 @@ def _make(
 
 def _made(stage: str, version: int, settings: Any, source: str) -> dict[str, Any]:
     """The content of `stage.json`, with a hash of what decides the stage's result."""
-    text = json.dumps([stage, version, settings, source], sort_keys=True, ensure_ascii=True)
     made = {"stage": stage, "version": version, "settings": json.loads(json.dumps(settings)), "source": source}
-    return {**made, "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16]}
+    return {**made, "fingerprint": fingerprint([stage, version, settings, source])}
 
 
 def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) -> str:

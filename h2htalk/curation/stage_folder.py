@@ -169,6 +169,11 @@ class StageFolder:
     def finished(self) -> bool:
         return (self.path / "summary.json").exists()
 
+    def settings(self) -> dict[str, Any]:
+        """The settings that its `stage.json` holds; none before it has begun. Raises DataError."""
+        settings: dict[str, Any] = read_json_object(self.path / "stage.json", missing_ok=True).get("settings", {})
+        return settings
+
     def done(self, part: str) -> bool:
         return self.mark(part).exists()
 

@@ -106,8 +106,7 @@ class Workspace:
 
     def source_files(self) -> dict[str, str]:
         """What numbers the items of each gathered source: its format and the SHA-256 of its file."""
-        stage = read_json_object(self.stage(FIRST_STAGE).path / "stage.json", missing_ok=True)
-        sources = stage["settings"].get("sources", ()) if stage else ()
+        sources = self.stage(FIRST_STAGE).settings().get("sources", ())
         return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources}
 
     def require_begun(self) -> None:

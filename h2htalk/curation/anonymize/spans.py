@@ -9,45 +9,27 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple
 
-# Each type, by Presidio's name where it has one, and our recogniser of it in Presidio's registry. PHONE_NUMBER is
-# mobile and landline; NATIONAL_ID every number that a state gives to a person; ACCOUNT_NUMBER of banks (IBAN too),
-# insurances and services; ADDRESS leads to a door or a building.
-RECOGNIZERS = {
-    "EMAIL_ADDRESS": "ChatWebRecognizer",
-    "PHONE_NUMBER": "ChatNumberRecognizer",
-    "NATIONAL_ID": "ChatNumberRecognizer",
-    "CREDIT_CARD": "ChatNumberRecognizer",
-    "ACCOUNT_NUMBER": "ChatNumberRecognizer",
-    "QQ": "ChatAccountRecognizer",
-    "WECHAT": "ChatAccountRecognizer",
-    "HANDLE": "ChatAccountRecognizer",
-    "LICENSE_PLATE": "ChatNumberRecognizer",
-    "DATE_OF_BIRTH": "ChatNumberRecognizer",
-    "URL": "ChatWebRecognizer",
-    "IP_ADDRESS": "ChatWebRecognizer",
-    "ADDRESS": "ChatAddressRecognizer",
-    "PERSON": "ChatPersonRecognizer",
-    "ORGANIZATION": "ChatOrganizationRecognizer",
-}
+from h2htalk.text.language_data import pattern_table, read_data
+
+_FILE = Path(__file__).with_name("spans.toml")
+_RE = pattern_table(_FILE, "patterns")
+RECOGNIZERS: dict[str, str] = read_data(_FILE)["recognizers"]  # by type, in the order of `resolve_overlaps`
 TYPES = tuple(RECOGNIZERS)
 # Of a span that stays: the name of somebody whom everybody knows (score 1), or may, by what the text talks of (0.5).
 FIGURE = "figure"
-# Which of two spans stays where both cover a character and are equally sure: what is checked by a rule before what is
-# guessed, what names a person's place before what names a firm.
 _RANK = {name: len(TYPES) - place for place, name in enumerate(TYPES)}
 _FREE = re.compile(b"\0+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """Characters `start` to `end` (exclusive) of a text are personal data of a type; `score` in [0, 1].
-
-    `found_by` says which recogniser found it, where that is known.
-    """
+    """Characters `start` to `end` (exclusive) of a text are personal data of a type; `score` in [0, 1]. `found_by` says
+    which recogniser found it, where that is known."""
 
     start: int
     end: int
@@ -68,12 +50,9 @@ class AddressPart(NamedTuple):
 
 
 def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:
-    """Spans that do not overlap, in the order of the text.
-
-    Of two that do, the surer stays, then the longer, then the type that stands first in `TYPES`. One that holds a
-    surer one whole is not lost: what sticks out on either side stays marked, so that nothing found shows again.
-    Neighbours of one type stay apart ("Tom Ann" are two people).
-    """
+    """Spans that do not overlap, in the order of the text. Of two that do, the surer stays, then the longer, then the
+    type that stands first in `TYPES`. What sticks out of the other on either side stays marked, so that nothing found
+    shows again. Neighbours of one type stay apart ("Tom Ann" are two people)."""
     ordered = sorted(spans, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start))
     taken = bytearray(max((span.end for span in ordered), default=0))
     kept: list[Span] = []
@@ -84,34 +63,18 @@ def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:
     return sorted(kept)
 
 
-# Signs whose other shape Unicode does not name, and what each reads as.
-_PAIRS = (
-    ("․•∙⋅‧・･᛫●▪", "·" * 10),
-    ("‐‑‒–—―−﹘➖ー─━⸺", "-" * 13),
-    ("、﹑【】〔〕⁄∕〜∶꞉➕\t", ",,[][]//~::+ "),
-    # Cyrillic and Greek letters that look like Latin ones, seen only where somebody dodges a filter.
-    ("аеорсухіѕјАВЕКМНОРСТХοΟ", "aeopcyxisjABEKMHOPCTXoO"),
-)
-_MARKS = {ord(a): b for given, meant in _PAIRS for a, b in zip(given, meant, strict=True)}
+def _read_signs(table: str) -> Iterator[tuple[str, str]]:
+    """Each sign of a table of `spans.toml`, and what it reads as."""
+    return (pair for signs, meant in read_data(_FILE)[table].items() for pair in zip(signs, meant, strict=True))
+
+
+_MARKS = {ord(sign): meant for sign, meant in _read_signs("marks")}
 # Letters in filled circles and squares, and those that flags are made of.
 _MARKS |= {first + i: chr(65 + i) for first in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)}
-HAN_DIGITS = dict(
-    zip("〇零一二三四五六七八九幺壹贰叁肆伍陆柒捌玖貳參陸弌弍弎", "001234567891123456789236123", strict=True)
-)
+HAN_DIGITS = dict(_read_signs("han_digits"))
 HAN = "".join(HAN_DIGITS)
 DIGITS = str.maketrans(HAN_DIGITS | dict.fromkeys("○◯⭕", "0"))
-# Characters that nobody sees: zero-width ones, soft hyphens, direction marks, variation selectors, key caps, strokes
-# laid over a character.
-_INVISIBLE = re.compile(
-    "[\u00ad\u0300-\u036f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\u20d0-\u20ff"
-    "\ufe00-\ufe0f\ufeff]"
-)
-# Those of them that belong to the character before.
-_COMBINING = re.compile("[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f]")
 _LOWER = {ord(c): ord(c) + 32 for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-_O_AMONG_DIGITS = re.compile(
-    r"(?<=[0-9])([^a-z0-9\n]?)o(?=[^a-z]|$)|(?<![a-z])o(?=[^a-z0-9\n]?[0-9])|(?<=[0-9])oo(?=[0-9])"
-)
 
 
 class _Table(dict[int, str]):
@@ -128,10 +91,8 @@ _TABLE = _Table(_MARKS)
 
 
 def plain(text: str) -> str:
-    """The text with full-width, circled, bold and foreign digits, letters and marks as plain ones; same length.
-
-    Dashes become `-`, middle dots `·`, tabs and wide spaces a space. Han digits, `。` and quotation marks stay.
-    """
+    """The text with full-width, circled, bold and foreign digits, letters and marks as plain ones; same length. Dashes
+    become `-`, middle dots `·`, tabs and wide spaces a space. Han digits, `。` and quotation marks stay."""
     return text if text.isascii() and "\t" not in text else text.translate(_TABLE)
 
 
@@ -154,7 +115,7 @@ class NormalizedText:
         """A stretch of the reading as places of the text as given, with the unseen characters inside and, of key
         caps, behind it."""
         last = self.offsets[end - 1] + 1
-        while last < len(self.given) and _COMBINING.match(self.given[last]):
+        while last < len(self.given) and _RE["combining"].match(self.given[last]):
             last += 1
         return self.offsets[start], last
 
@@ -162,14 +123,14 @@ class NormalizedText:
 def normalize_text(given: str) -> NormalizedText:
     """How a text reads."""
     visible, offsets = given, tuple(range(len(given)))
-    if not given.isascii() and _INVISIBLE.search(given):
-        visible = _INVISIBLE.sub("", given)
-        offsets = tuple(i for i, char in enumerate(given) if not _INVISIBLE.match(char))
+    if not given.isascii() and _RE["invisible"].search(given):
+        visible = _RE["invisible"].sub("", given)
+        offsets = tuple(i for i, char in enumerate(given) if not _RE["invisible"].match(char))
     shown = plain(visible)
     text = shown.translate(_LOWER)
     digits = text if text.isascii() else text.translate(DIGITS)
     for _ in range(3 if "o" in digits else 0):  # "1oo4": each round reads the neighbours of the last
-        digits = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
+        digits = _RE["o_among_digits"].sub(lambda m: m.group().replace("o", "0"), digits)
     return NormalizedText(visible, shown, text, digits, offsets, given)
 
 

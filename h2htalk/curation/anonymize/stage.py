@@ -43,11 +43,8 @@ _Place = tuple[int, _Path]
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
-    """The stage, as a specification sets it; `key` is not used.
-
-    Names stay that `anonymize.allow` and the companions of a dialogue's source hold, beside those of the bundled
-    personas and, with `public_figures = "keep"`, people whom everybody knows.
-    """
+    """The stage, as a specification sets it; `key` is not used. Names stay that `anonymize.allow` and the companions of
+    a dialogue's source hold, beside bundled personas and, with `public_figures = "keep"`, people everybody knows."""
     settings, gathered = spec.section(AnonymizeSettings), spec.section(GatherSettings)
     try:
         libraries = {name: version(name) for name in _LIBRARIES}

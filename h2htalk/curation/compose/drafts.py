@@ -112,7 +112,7 @@ class References:
 
     accepted: dict[str, Reference] = field(default_factory=dict)
     codes: set[str] = field(default_factory=set)  # of safety, in the accepted ones of a model
-    refused: list[tuple[str, str, str]] = field(default_factory=list)
+    refused: list[dict[str, str]] = field(default_factory=list)
 
     def add(self, reference: Reference) -> None:
         """Add a reference; a text that is already there is refused as `same`."""
@@ -129,7 +129,7 @@ class References:
             self.add(reference)
 
     def refuse(self, origin: str, reason: str, detail: str) -> None:
-        self.refused.append((origin, reason, shorten(detail, 400)))
+        self.refused.append({"origin": origin, "reason": reason, "detail": shorten(detail, 400)})
 
 
 def random_bytes(seed: int, *what: object) -> bytes:

@@ -18,15 +18,8 @@ from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.curation.candidates import MODEL
-from h2htalk.curation.compose.drafts import (
-    Draft,
-    RefusedDraft,
-    broken_rules,
-    chat_draft,
-    history,
-    random_bytes,
-    scenario_of,
-)
+from h2htalk.curation.compose import drafts
+from h2htalk.curation.compose.drafts import Draft, RefusedDraft
 from h2htalk.curation.compose.tagging import WORDS, tags_of
 from h2htalk.curation.prompts import Prompts, json_lines
 from h2htalk.data.languages import find_language
@@ -155,7 +148,7 @@ class Composer:
         values = {
             "dialogue": Fence.of(self.secret, name, 0).around(shown(dialogue), "conversation"),
             "taken": [f"{draft.turn} ({draft.subtask})" for draft in extracted],
-            "small_talk": random_bytes(self.seed, dialogue.id, "small talk")[0] % SMALL_TALK_EVERY == 0,
+            "small_talk": drafts.random_bytes(self.seed, dialogue.id, "small talk")[0] % SMALL_TALK_EVERY == 0,
             "subtasks": list(self.subtasks),
         }
         user = Message("user", self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values))
@@ -169,9 +162,8 @@ class Composer:
         if self.small:
             turns = (Message("user" if one.role == "user" else "assistant", one.content) for one in scenario.turns)
             warmth = _REFERENCE_TEMPERATURE if sample else 0.0
-            return Request(
-                name, (system, *turns), sampling_of(self.model, warmth, tokens, self.seed, name, sample), sample
-            )
+            sampling = sampling_of(self.model, warmth, tokens, self.seed, name, sample)
+            return Request(name, (system, *turns), sampling, sample)
         fence = Fence.of(self.secret, name, sample)
         values = {
             "scenario": fence.around(json_lines(scenario.to_dict()["inputs"]), "scenario"),
@@ -192,7 +184,7 @@ class Composer:
             raise RefusedDraft("inputs:subtask", f"{proposal.subtask} is not asked for")
         try:
             draft = draft_of(proposal, dialogue)
-            scenario = scenario_of(draft, dialogue, persona, dialogue.id)
+            scenario = drafts.scenario_of(draft, dialogue, persona, dialogue.id)
         except DataError as error:
             raise RefusedDraft("inputs:form", str(error)) from error
         # All that a model wrote: everything except the history.
@@ -226,7 +218,7 @@ class Composer:
         # To repeat the help lines of the prompt is no leak.
         said = {k: "\n".join((v, *help_rows(k))) for k, v in persona.descriptions.items()}
         allowed = replace(persona, descriptions=said)
-        if broken := broken_rules(text, scenario, allowed, _unquoted(self._write_rules(scenario, persona))):
+        if broken := drafts.broken_rules(text, scenario, allowed, _unquoted(self._write_rules(scenario, persona))):
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text
 
@@ -288,14 +280,14 @@ def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
         turn = values["turn"]  # counted from 1; it may be the unanswered last one
         if turn > len(turns) or turns[turn - 1].role != "user":
             raise RefusedDraft("inputs:turn", f"message {turn} is not one of the user's")
-        if (draft := chat_draft(dialogue, subtask.name, turn - 1)) is None:
+        if (draft := drafts.chat_draft(dialogue, subtask.name, turn - 1)) is None:
             raise RefusedDraft("inputs:turn", f"message {turn} is too long")
-        tags = tags_of(dialogue, history(dialogue, turn - 1), values)
+        tags = tags_of(dialogue, drafts.history(dialogue, turn - 1), values)
         return replace(draft, inputs={**draft.inputs, **fields}, tags=tags, written=True)
     if not subtask.has_null_line:
         return Draft(subtask.name, fields, tags_of(dialogue, turns, values), written=True)
     first, last = values["first_turn"], values["last_turn"]
-    turns = history(dialogue, last - 1, first - 1) if first <= last <= len(turns) else ()
+    turns = drafts.history(dialogue, last - 1, first - 1) if first <= last <= len(turns) else ()
     if not any(turn.role == "user" for turn in turns):
         raise RefusedDraft("inputs:turn", f"messages {first} to {last} contain none of the user's that fits")
     null = None if values["memorable"] else find_language(dialogue.language).null_memory

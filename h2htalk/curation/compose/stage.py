@@ -49,10 +49,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     personas = tuple(known[name] for name in sorted(set(settings.personas)))
     subtasks = tuple(name for name in SUBTASKS if not settings.subtasks or name in settings.subtasks)
     if small and not set(subtasks) & set(drafts.EXTRACTABLE):
-        raise ConfigError(
-            f"compose.subtasks: {', '.join(subtasks)} cannot be extracted from a dialogue; name a model that writes "
-            "them in compose.model, such as anthropic:claude-sonnet-5"
-        )
+        advice = "name a model that writes them in compose.model, such as anthropic:claude-sonnet-5"
+        raise ConfigError(f"compose.subtasks: {', '.join(subtasks)} cannot be extracted from a dialogue; {advice}")
     prompts = Prompts.load(spec.prompts)
     composer = Composer(settings.model, subtasks, settings.references, spec.seed, prompts, key)
     values: dict[str, Any] = {
@@ -112,7 +110,6 @@ class _Rule:
         return [self._finish(work, written) if isinstance(work, _Work) else [work] for work in started]
 
     def close(self) -> None:
-        """Release the model and its store."""
         self.calls.close()
 
     def _start(self, record: Record) -> _Work | Rejected:
@@ -165,8 +162,7 @@ class _Rule:
     def _candidate(self, work: _Work, name: str, draft: drafts.Draft, written: Replies) -> Outcome:
         found = self._references(work, name, draft, written)
         # Those of a model, which should replace the original, first.
-        refused = sorted(found.refused, key=lambda one: not one[0].startswith(MODEL))
-        records = [dict(zip(("origin", "reason", "detail"), one, strict=True)) for one in refused]
+        records = sorted(found.refused, key=lambda one: not one["origin"].startswith(MODEL))
         if not found.accepted:
             return _rejected(work, name, records[0]["reason"], refused=records)
         references = tuple(found.accepted.values())
@@ -182,7 +178,7 @@ class _Rule:
             "crisis": draft.tags.risk != "none",
             "review": scenario.metadata.get("safety", {}).get("action") == "review",
         }
-        by_model = sorted({REFUSED + reason for origin, reason, _ in refused if origin.startswith(MODEL)})
+        by_model = sorted({REFUSED + one["reason"] for one in records if one["origin"].startswith(MODEL)})
         tags = (*(tag for tag, holds in holding.items() if holds), *by_model)
         return Kept(Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,10 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 def open_rule(folder: Path) -> PartRule:
     """The rule: a removed dialogue is rejected; one that stays names its duplicates, and gets the replies of those that
     are folded into it."""
-    removed: dict[str, tuple[str, dict[str, object]]] = {}
+    removed: dict[str, Rejected] = {}
     merged: dict[str, list[str]] = {}
     for _, line in read_jsonl(folder / DUPLICATES):
-        removed[line["id"]] = (line["reason"], line["evidence"])
+        removed[line["id"]] = Rejected(**line)
         if line["reason"] != "contaminated":
             merged.setdefault(line["evidence"]["of"], []).append(line["id"])
     folded = {line["id"]: line for _, line in read_jsonl(folder / WORK / REPLIES)}
@@ -67,8 +67,7 @@ def open_rule(folder: Path) -> PartRule:
     def rule(dialogue: Dialogue) -> Outcomes:
         record = dialogue.to_dict()
         if dialogue.id in removed:
-            reason, evidence = removed[dialogue.id]
-            return [Rejected(dialogue.id, reason, evidence, record)]
+            return [replace(removed[dialogue.id], record=record)]
         if dialogue.id in merged:
             record["provenance"]["merged"] = merged[dialogue.id]
         if dialogue.id not in folded:
@@ -98,7 +97,8 @@ def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | 
     mapped = MappedDialogues(map(np.load, paths.values()), work)
     removals = find_removals(mapped, find_pairs(mapped, processes), threshold)
     removals = fold(removals, before.records(), threshold, work / REPLIES)
-    write_jsonl(folder.path / DUPLICATES, map(asdict, removals))
+    lines = ({"id": one.id, "reason": one.reason, "evidence": one.evidence} for one in removals)
+    write_jsonl(folder.path / DUPLICATES, lines)
 
 
 def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tuple[str, ...], float]) -> int:
@@ -109,22 +109,14 @@ def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tupl
     return len(records)
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """A removed dialogue, and the reason: `duplicate`, `near_duplicate`, `contaminated`, or (`fold`) `folded`."""
-
-    id: str
-    reason: str
-    evidence: dict[str, Any]
-
-
-def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> list[Removal]:
-    """The removed dialogues, by id: each for a better one, to which duplicates of the same one link it.
+def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> list[Rejected]:
+    """The removed dialogues, by id: each for a better one, to which duplicates of the same one link it (`duplicate`,
+    `near_duplicate`), or as it is `contaminated`.
 
     The best dialogue of a cluster stays (`quality`), and its duplicates in the cluster are removed. The others of the
     cluster have a best one of their own, and so on. Every choice is by quality or content, none by the order of rows.
     """
-    removals = [Removal(name, "contaminated", evidence) for name, evidence in mapped.contaminated.items()]
+    removals = [Rejected(name, "contaminated", evidence) for name, evidence in mapped.contaminated.items()]
     links: dict[int, dict[int, Match]] = {}
     for first, second in zip(*(map(int, numbers) for numbers in pairs), strict=True):
         if found := match(mapped.sides(first), mapped.sides(second), threshold):
@@ -146,7 +138,7 @@ def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> li
                 if found := links[other].get(kept) or match(sides, mapped.sides(other), threshold):
                     evidence = {"of": kept_id, "on": found.on, "similarity": round(found.similarity, 4)}
                     reason = "duplicate" if found.exact else "near_duplicate"
-                    removals.append(Removal(mapped.id(other), reason, evidence))
+                    removals.append(Rejected(mapped.id(other), reason, evidence))
                     waiting.append(other)
             decided.update(waiting)
     return sorted(removals, key=lambda removal: removal.id)
@@ -155,7 +147,7 @@ def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> li
 MOST_REPLIES = 100  # that a dialogue gets: the maximum of `compose.references`
 
 
-def fold(removals: Sequence[Removal], records: Iterable[Record], threshold: float, path: Path) -> list[Removal]:
+def fold(removals: Sequence[Rejected], records: Iterable[Record], threshold: float, path: Path) -> list[Rejected]:
     """Fold dialogues of one exchange with the same question into the best; write a line for each that gets replies.
 
     The replies of the others become its `metadata.alternatives`, further references for `compose`. A reply is left out,

@@ -12,29 +12,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Role, Turn
-from h2htalk.text.language_data import language_patterns
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, ROLES, Role, Turn
+from h2htalk.text.language_data import language_patterns, read_data
 
-_USERS = """user human client seeker usr person patient visitor customer help_seeker helpseeker
-用户 来访者 求助者 咨询者 患者"""
-_COMPANIONS = """companion assistant counselor counsellor supporter gpt bot chatbot model ai system_ai therapist
-listener helper chatgpt bing bard 助手 伴侣 咨询师 支持者 心理咨询师 倾听者"""
 RoleNames = Mapping[str, Role]
-ROLE_NAMES: RoleNames = {**dict.fromkeys(_USERS.split(), "user"), **dict.fromkeys(_COMPANIONS.split(), "companion")}
-_INSTRUCTIONS = frozenset({"system", "developer"})
-_TOOLS = frozenset({"tool", "function", "tool_call", "function_call", "tool_calls", "observation"})
-_LISTS = ("messages", "dialog", "dialogue", "conversation", "conversations")
-_ROLE_KEYS, _CONTENT_KEYS = ("role", "from", "speaker"), ("content", "value", "text")
-_EXCHANGES = (("input", "output"), ("query", "response"))
-_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
-_PERSONS = ("person", "user_id", "user", "client_id")
-_TITLES = ("questiontitle", "title")
-_TEXTS = ("questiontext", "question", "prompt", "context")
-_ANSWERS = ("answertext", "answer", "response", "reply")
-_IDS = ("questionid", "question_id", "qid")
+# Names of roles, keys and tags in raw files, what `columns` may name, and advice where a format does not fit.
+_NAMES = read_data(Path(__file__).with_suffix(".toml"))
+_KEYS, _TAGS, ADVICE = _NAMES["keys"], _NAMES["tags"], _NAMES["advice"]
+ROLE_NAMES: RoleNames = {name: role for role in ROLES for name in _NAMES["roles"][role]}
 _METADATA = {
     "system": re.compile(r"(?s)\s*\S.*"),
     "date": re.compile(r"\d{4}-\d{2}-\d{2}"),
@@ -83,10 +72,10 @@ def read_messages(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
     record = {"messages": record} if isinstance(record, list) else record
     if not isinstance(record, Mapping):
         raise RefusedItem("broken")
-    turns, system = _turns(_first(record, _LISTS), roles)
+    turns, system = _turns(_first(record, _KEYS["messages"]), roles)
     own = record.get("system")
     system = own if isinstance(own, str) and own.strip() else system
-    person, metadata = read_name(_first(record, _PERSONS)), {"system": system} if system else {}
+    person, metadata = read_name(_first(record, _KEYS["person"])), {"system": system} if system else {}
     return RawDialogue(turns, read_name(record.get("id")), person, metadata=metadata)
 
 
@@ -114,12 +103,14 @@ def read_answer(record: Any) -> RawDialogue:
     if not isinstance(record, Mapping):
         raise RefusedItem("broken")
     row = {str(key).strip().lower().replace(" ", ""): value for key, value in record.items()}
-    if not any(key in row for key in _ANSWERS) or not any(key in row for key in (*_TITLES, *_TEXTS)):
+    parts = [_KEYS[part] for part in ("title", "question", "answer")]
+    if not any(key in row for key in parts[2]) or not any(key in row for key in (*parts[0], *parts[1])):
         raise RefusedItem("broken")
-    title, text, answer = (plain_text(str(_first(row, keys) or "")).strip() for keys in (_TITLES, _TEXTS, _ANSWERS))
+    title, text, answer = (plain_text(str(_first(row, keys) or "")).strip() for keys in parts)
     asked = text if title in text else f"{title}\n{text}".strip()
     turns: Turns = (("user", asked), ("companion", answer))
-    return RawDialogue(turns, person=read_name(_first(row, _PERSONS)), question=read_name(_first(row, _IDS)) or asked)
+    person, question = (read_name(_first(row, _KEYS[key])) for key in ("person", "question_id"))
+    return RawDialogue(turns, person=person, question=question or asked)
 
 
 def read_days(key: str, user: Any) -> Iterator[RawDialogue | RefusedItem]:
@@ -148,12 +139,7 @@ MEMORY_BANK, QUESTION_ANSWERS = "memory_bank", "question_answers"
 WITH_ROLES: Mapping[str, Callable[..., RawDialogue]] = {"messages": read_messages, "dialogues": read_dialogue}
 READERS: Mapping[str, Callable[..., Any]] = {**WITH_ROLES, QUESTION_ANSWERS: read_answer, MEMORY_BANK: read_days}
 # Our names of the keys that a format reads, for `columns`.
-COLUMNS: Mapping[str, str] = {
-    "messages": "id messages person name system",
-    "dialogues": "id messages name language licence",
-    QUESTION_ANSWERS: "person name question title answer question_id",
-    MEMORY_BANK: "none",
-}
+COLUMNS: Mapping[str, str] = _NAMES["columns"]
 
 
 def read_user_names(record: Any, keys: Iterable[str] = ()) -> dict[str, str | list[str]]:
@@ -175,19 +161,14 @@ def read_name(value: object) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+def _first(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
     """The value of the first of some keys that a record has; None where it has none."""
     return next((record[key] for key in keys if key in record), None)
 
 
-_INLINE = """a abbr acronym b big cite code del dfn em font i img ins kbd mark q s samp small span strike strong sub sup
-tt u"""
-_BLOCKS = """article aside blockquote body br center dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 head header hr
-html li main nav ol p pre section table tbody td tfoot th thead tr ul"""
-_HIDDEN = "script style title noscript iframe"
 # Known names only: `<3` and `x < y` are text.
-_BREAKING = re.compile(rf"</?(?:{'|'.join(_BLOCKS.split())})(?:\s[^<>]*)?/?>[ \t]*", re.IGNORECASE)
-_OTHER = re.compile(rf"</?(?:{'|'.join((_INLINE + ' ' + _HIDDEN).split())})(?:\s[^<>]*)?/?>|<!--", re.IGNORECASE)
+_BREAKING = re.compile(rf"</?(?:{'|'.join(_TAGS['block'])})(?:\s[^<>]*)?/?>[ \t]*", re.IGNORECASE)
+_OTHER = re.compile(rf"</?(?:{'|'.join(_TAGS['inline'] + _TAGS['hidden'])})(?:\s[^<>]*)?/?>|<!--", re.IGNORECASE)
 SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
@@ -201,7 +182,7 @@ def plain_text(text: str) -> str:
         from selectolax.lexbor import LexborHTMLParser
 
         tree = LexborHTMLParser(bare)
-        tree.strip_tags(_HIDDEN.split(), recursive=True)
+        tree.strip_tags(_TAGS["hidden"], recursive=True)
         bare = tree.text()
     elif not breaks:
         return html.unescape(text)
@@ -219,14 +200,14 @@ def _turns(messages: object, roles: RoleNames) -> tuple[Turns, str | None]:
     for number, message in enumerate(_messages(messages), 1):
         if not isinstance(message, Mapping):
             raise RefusedItem("broken", message=number)
-        name = _first(message, _ROLE_KEYS)
+        name = _first(message, _KEYS["role"])
         if not isinstance(name, str):
             raise RefusedItem("role", message=number)
         name = name.strip().lower()
         if name not in roles or name in ROLE_NAMES:
-            if name in _TOOLS or message.get("tool_calls") or message.get("function_call"):
+            if name in _NAMES["roles"]["tool"] or message.get("tool_calls") or message.get("function_call"):
                 raise RefusedItem("tool", message=number)
-            if name not in roles and (turns or name not in _INSTRUCTIONS):
+            if name not in roles and (turns or name not in _NAMES["roles"]["instructions"]):
                 raise RefusedItem("role", message=number)
         if name in roles:
             turns.append((roles[name], _content(message, number)))
@@ -239,8 +220,8 @@ def _messages(messages: list[Any]) -> Iterator[Any]:
     """The messages, an exchange as two of them; its instructions before them where they are new."""
     known = None
     for one in messages:
-        exchange = isinstance(one, Mapping) and next((keys for keys in _EXCHANGES if keys[0] in one), None)
-        if not exchange or any(key in one for key in _ROLE_KEYS):
+        exchange = isinstance(one, Mapping) and next((keys for keys in _KEYS["exchanges"] if keys[0] in one), None)
+        if not exchange or any(key in one for key in _KEYS["role"]):
             yield one
             continue
         if (system := one.get("system")) and system != known:
@@ -251,7 +232,7 @@ def _messages(messages: list[Any]) -> Iterator[Any]:
 
 
 def _content(message: Mapping[str, Any], number: int) -> str:
-    content = _first(message, _CONTENT_KEYS)
+    content = _first(message, _KEYS["content"])
     if content is None:
         raise RefusedItem("empty", message=number)
     texts = []
@@ -261,7 +242,7 @@ def _content(message: Mapping[str, Any], number: int) -> str:
             kind = part.get("type", "text")
             if kind in ("tool_use", "tool_result", "tool_call"):
                 raise RefusedItem("tool", message=number)
-            if isinstance(kind, str) and kind not in _TEXT_PARTS:
+            if isinstance(kind, str) and kind not in _NAMES["text_parts"]:
                 raise RefusedItem("not_text", message=number)
             text = part.get("text") if isinstance(kind, str) else None
         if not isinstance(text, str):

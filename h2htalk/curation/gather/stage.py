@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from h2htalk.curation.gather import source_files
-from h2htalk.curation.gather.formats import RawDialogue, RefusedItem, clean
+from h2htalk.curation.gather.formats import ADVICE, RawDialogue, RefusedItem, clean
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
 from h2htalk.curation.gather.source_files import ChangedSourceError, Item, SourceFile, SourcePlan
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
@@ -34,14 +34,6 @@ VERSION = 3
 STAGE = "gather"
 FILES = "sources.json"  # what was gathered: `sources`, {name: [file]}, and `first_parts`, the first part of each update
 T = TypeVar("T")
-# Reason -> advice where all items of a source were rejected for it.
-_ADVICE = {
-    "broken": "is its format really {format!r}? docs/reference/curation.md has them all, and `columns` for other keys",
-    "encoding": "save it as UTF-8: iconv -f GB18030 -t UTF-8 OLD > NEW",
-    "role": "say with `roles` which of its roles are user and companion",
-    "licence": "give the source the licence of its records",
-    "language": "the language of each record must be the source's",
-}
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
@@ -212,7 +204,7 @@ def _gather_source(
     elif not update and not counts.kept and not erased.workspace.erased_from(source.name):
         if not counts.read:
             raise DataError(f"{plan.place}: source {source.name!r} holds no item")
-        advice = _ADVICE.get(next(iter(counts.reasons), ""), "see the rejected records of the stage")
+        advice = ADVICE.get(next(iter(counts.reasons), ""), "see the rejected records of the stage")
         problem = f"all {counts.read:,} items were rejected ({_format_reasons(counts)})"
         message = f"source {source.name!r} gives no dialogue: {problem}; {advice.format(format=source.format)}"
         raise DataError(f"{plan.place}: {message}")
@@ -255,7 +247,6 @@ def _format_reasons(counts: RecordCounts) -> str:
 
 
 def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> None:
-    """Write the parts of the simulation."""
     with simulation.open_models(parts.folder.path) as models:
 
         def rule(chunk: Sequence[PlannedDialogue], part: str) -> list[Outcomes]:

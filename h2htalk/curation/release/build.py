@@ -21,14 +21,7 @@ from h2htalk.curation.curate import summaries
 from h2htalk.curation.licences import find_licence, mixture
 from h2htalk.curation.release import gates, selection
 from h2htalk.curation.release.card import write_card
-from h2htalk.curation.release.content import (
-    REFERENCES,
-    InventedValues,
-    ReleaseContent,
-    ReleaseItem,
-    read_content,
-    write_data,
-)
+from h2htalk.curation.release.content import InventedValues, ReleaseContent, ReleaseItem, read_content, write_data
 from h2htalk.curation.release.selection import Accepted
 from h2htalk.curation.release.settings import TOTAL, Acceptance, ReleaseSpec, read_release_spec, read_stored_spec
 from h2htalk.curation.stage_folder import count_values
@@ -158,9 +151,8 @@ def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[selectio
     manifest, content = read_content(folder)
     old, new = ([int(part) for part in f"{one.version}.0".split(".")[:3]] for one in (manifest, spec))
     if manifest.name != spec.name or old >= new:
-        raise ConfigError(
-            f"previous: {manifest.name} {manifest.version} is not an earlier version of {spec.name} {spec.version}"
-        )
+        known = f"{manifest.name} {manifest.version}"
+        raise ConfigError(f"previous: {known} is not an earlier version of {spec.name} {spec.version}")
     gone, raw = ErasedIds(frozenset(erased)), read_json_object(folder / releases.HISTORY)
     now = {item.id for item in content.items() if gone.covers(item.scenario.to_dict())}
     history = {split: frozenset(map(str, raw.get(split, ()))) for split in releases.SPLITS}
@@ -175,17 +167,13 @@ def _require_known(
     linked = {path.resolve() for _, path in follow_links(read_links(workspace.path))}
     for one in rounds:
         if missing := sorted({item for item, _ in one.decisions} - set(one.sources)):
-            raise ConfigError(
-                f"{one.path}: the items of this round have no record of what they were made from ({missing[0]}); "
-                "open it from a workspace's stage"
-            )
+            problem = f"the items of this round have no record of what they were made from ({missing[0]})"
+            raise ConfigError(f"{one.path}: {problem}; open it from a workspace's stage")
         origin = RoundFolder(one.path).source_paths().get("workspace")
         of_workspace = origin is not None and Path(origin).resolve() == workspace.path.resolve()
         if not of_workspace and one.path.resolve() not in linked:
-            raise ConfigError(
-                f"{one.path}: this round was opened from {origin or 'no workspace'}, not from {workspace.path}, which "
-                "the specification names"
-            )
+            problem = f"was opened from {origin or 'no workspace'}, not from {workspace.path}"
+            raise ConfigError(f"{one.path}: this round {problem}, which the specification names")
     records = [record for one in rounds for record in one.sources.values()]
     for name in spec.exclude:
         if name not in others and not any(map(ErasedIds(frozenset({name})).covers, records)):
@@ -277,18 +265,14 @@ def release_facts(
     spec: ReleaseSpec, workspace: Workspace, rounds: Sequence[RoundOutcome], accepted: Accepted, content: ReleaseContent
 ) -> dict[str, Any]:
     """The facts of a release, as `release.json` holds them for the card: plain data without a text of an item."""
-    models = {}
-    for name in ("compose", "review"):
-        stage = read_json_object(workspace.stage(name).path / "stage.json", missing_ok=True)
-        if model := stage.get("settings", {}).get("model"):
-            models[name] = model
+    models = {name: workspace.stage(name).settings().get("model") for name in ("compose", "review")}
     held = []
     for one in rounds:
         # What came: a skip is no annotation, and the settings say only what was asked for.
         done = {(item, who) for item, who, question in one.annotations if question != SKIPPED}
         each = Counter(item for item, _ in done if item in one.sources)
         numbers = [each[item] for item in one.sources]
-        found = {
+        facts = {
             "kind": one.spec.kind,
             "where": one.spec.where,
             "items": len(one.sources),
@@ -298,7 +282,7 @@ def release_facts(
             "minutes_an_item": one.spec.minutes,
             "agreement": dict(one.agreement),
         }
-        held.append(found)
+        held.append(facts)
     return {
         "made_with": f"h2htalk {__version__}",
         "funnel": [
@@ -310,7 +294,7 @@ def release_facts(
         "quotas": spec.quota_of(),
         "acceptance": asdict(spec.acceptance),
         "rounds": held,
-        "models": models,
+        "models": {name: model for name, model in models.items() if model},
         "gates": {gate.name: gate.stops for gate in gates.GATES.values()},
         "other_splits": list(spec.other_splits),
         **content_facts(content),
@@ -323,7 +307,7 @@ def content_facts(content: ReleaseContent) -> dict[str, Any]:
     sources: dict[str, list[str]] = defaultdict(list)
     for one in items:
         sources[str(one.provenance.get("source", "unknown"))].append(one.licence)
-    origins = [str(note["origin"]) for one in items for note in one.metadata.get(REFERENCES, ())]
+    origins = [str(note["origin"]) for item in content.items() for note in item.notes()]
     return {
         "counts": {
             split: {
@@ -365,10 +349,8 @@ def check_release(folder: str | Path) -> Release:
         facts, where, known = manifest.facts, f"{folder / releases.MANIFEST}: facts", None
         quotas = {TOTAL: 0} | read_record(dict[str, int], facts.get("quotas", {}), f"{where}.quotas")
         acceptance = read_record(Acceptance, facts.get("acceptance", {}), f"{where}.acceptance")
-        given = (manifest.name, manifest.version, manifest.licence, ".")
-        spec = ReleaseSpec(
-            *given, quotas=quotas, dev=quotas.pop(releases.DEV, 0), other_splits=(), acceptance=acceptance
-        )
+        given, dev = (manifest.name, manifest.version, manifest.licence, "."), quotas.pop(releases.DEV, 0)
+        spec = ReleaseSpec(*given, quotas=quotas, dev=dev, other_splits=(), acceptance=acceptance)
     allowed = gates.read_hashed(manifest.facts.get("allowed", ()), str(folder / releases.MANIFEST))
     notes = tuple(printable(f"allowed by the owner: {one}") for one in allowed)
     context = gates.GateContext(spec, known or InventedValues(), allowed=allowed)
@@ -385,10 +367,8 @@ def require_erased_release(folder: Path) -> None:
     require_erased(workspace.path)
     erased = ErasedIds(workspace.erased())
     if any(map(erased.covers, releases.item_rows(folder, releases.read_manifest(folder)))):
-        raise DataError(
-            f"{folder}: holds items that were erased from {workspace.path}: repeat `h2htalk curate erase` with "
-            f"`--also {folder}`"
-        )
+        advice = f"repeat `h2htalk curate erase` with `--also {folder}`"
+        raise DataError(f"{folder}: holds items that were erased from {workspace.path}: {advice}")
 
 
 def _check_split(name: str) -> Release:
@@ -411,10 +391,8 @@ def _check_split(name: str) -> Release:
 
 
 def _run(release: Release, context: gates.GateContext, left_out: Collection[str]) -> Release:
-    """Run the gates but those that are left out."""
-    found = gates.run_gates(
-        release.content, context, [gate for gate in gates.GATES.values() if gate.name not in left_out]
-    )
+    chosen = [gate for gate in gates.GATES.values() if gate.name not in left_out]
+    found = gates.run_gates(release.content, context, chosen)
     lacking = {"personal data": "personal_data" in left_out, "private references": context.unread}
     unchecked = tuple(f"{name}: not checked, needs the private folder" for name, lacks in lacking.items() if lacks)
     reported = tuple(gates.run_gates(release.content, context, [gates.USER_HATE]))

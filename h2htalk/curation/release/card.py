@@ -24,55 +24,15 @@ from h2htalk.data.splits import fingerprint_of
 from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, task_id
 from h2htalk.errors import ConfigError, DataError, counted
 from h2htalk.text.escaping import Markdown, code_block, escape_markdown, paragraphs, printable
+from h2htalk.text.language_data import read_data
 
 GAP = "Not given by the owner."
 _LICENCE_PAGE = "https://spdx.org/licenses/{}.html"
-_TERMS = """annotation arrayShape citeAs column containedIn equivalentProperty excludes extract field fileObject
-fileProperty fileSet format includes isArray isLiveDataset jsonPath key md5 parentField path readLines recordSet
-references regex repeated replace samplingRate sdVersion separator source subField transform unArchive value"""
-# The specification prints http://schema.org/; mlcroissant 1.1 knows only https.
-_CONTEXT: Mapping[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "prov": "http://www.w3.org/ns/prov#",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{term: f"cr:{term}" for term in _TERMS.split()},
-}
-_COLUMNS = """\
-id: id of the item; subtask: one of the eleven subtasks; study: study that the case belongs to; kind: kind of the case,
-or its risk; family: cases of one need share it; language: language code; persona: id of the companion's persona, a
-file of personas/; messages: the inputs as a conversation; inputs: the inputs, as JSON; references: good answers, 1 to
-5, none where they are private; emotion: emotion of the user; complexity: basic, intermediate or advanced; interaction:
-casual, emotional_support or memory; risk: none, elevated or high; sessions: scripted turns of the user, with
-references, as JSON; degree: degree of explicitness, from 0 on; request_type: what the user asks for; accepted_types:
-others named by readers; state: emotional state of the user; country: where the user lives, if stated; points: what a
-reply must or must not do, as JSON; history: the conversation before, as JSON; facts: what the user told or never told,
-as JSON; tags: short words; licence: SPDX identifier of the item's licence; provenance: source, dialogue and person, as
-JSON; metadata: origin of the references and a model's review, as JSON; canary: text to filter training data by; item:
-id of the item; round: kind of the annotation round; question: question of the round; form: label, labels or rating;
-annotators: salted hash of each annotator; values: the vote of each annotator, in the same order; decision: decided
-label or mean, empty for a tie; rule: rule of the decision; agreement: share of equal pairs of votes, 0 to 1"""
-COLUMNS = dict(" ".join(one.split()).split(": ", 1) for one in _COLUMNS.split(";"))
 _TEMPLATE = Path(__file__).with_name("README.md.j2")
-# The Hub's names of licences (huggingface/hub-docs: repositories-licenses.md); ours that it lacks are `other`.
-_HUB_LICENCES = """
-apache-2.0 mit bsd-2-clause bsd-3-clause isc unlicense c-uda cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0
-cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nd-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0
-cc-by-nc-sa-2.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cdla-sharing-1.0 cdla-permissive-1.0 cdla-permissive-2.0"""
-_HUB_FAMILIES = "odc-by odbl pddl gfdl gpl-3.0"  # of several of our licences
-_SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
-
+_DATA = read_data(Path(__file__).with_name("card.toml"))
+_HUB, _CROISSANT, COLUMNS = _DATA["hub"], _DATA["croissant"], _DATA["columns"]
 # The columns of a run's row that the table of baselines shows.
 _CELLS = {"overall": "Overall", "items_mean": "Mean over items", **{f"{one}_avg": one.title() for one in DIMENSIONS}}
-# The figures of an analysis that a card shows: the paper's (Fig. 4 to 6), and how the tags are covered.
-_SHOWN = "lengths_{0} words_{0}_instruction words_{0}_response pairs_{0}_instruction pairs_{0}_response coverage_{0}"
 
 
 def write_card(folder: Path, manifest: releases.Manifest, card: CardSettings) -> None:
@@ -88,10 +48,8 @@ def write_card(folder: Path, manifest: releases.Manifest, card: CardSettings) ->
     dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
     if card.leaderboard:
         languages = [language for language in LANGUAGES if releases.TEST in manifest.configs.get(language, {})]
-        tasks = [
-            {"id": task_id(figure, one), "config": one, "split": releases.TEST}
-            for one, figure in product(languages, FIGURES)
-        ]
+        pairs = product(languages, FIGURES)
+        tasks = [{"id": task_id(figure, one), "config": one, "split": releases.TEST} for one, figure in pairs]
         texts = {"name": card.title or manifest.name, "description": manifest.description or GAP}
         board = {name: printable(text) for name, text in texts.items()} | {"evaluation_framework": "h2htalk"}
         write_text(folder / "eval.yaml", dump(board | {"tasks": tasks}))
@@ -107,8 +65,8 @@ def front_matter(manifest: releases.Manifest, card: CardSettings, record: Mappin
     facts, languages = manifest.facts, record["inLanguage"]
     items = sum(sum(splits.values()) for config, splits in manifest.configs.items() if config != releases.VOTES)
     licence = manifest.licence.lower()
-    family = next((one for one in _HUB_FAMILIES.split() if licence.startswith(f"{one}-")), "other")
-    hub_licence = licence if licence in _HUB_LICENCES.split() else family
+    family = next((one for one in _HUB["families"] if licence.startswith(f"{one}-")), "other")
+    hub_licence = licence if licence in _HUB["licences"] else family
     link = {"license_name": licence, "license_link": _LICENCE_PAGE.format(manifest.licence)}
     writers = {"found": set(facts["sources"]) - {SIMULATED}, "machine-generated": record["rai:hasSyntheticData"]}
     return {
@@ -116,7 +74,7 @@ def front_matter(manifest: releases.Manifest, card: CardSettings, record: Mappin
         "license": hub_licence,
         **(link if hub_licence == "other" else {}),
         "pretty_name": printable(" ".join((card.title or manifest.name).split())),
-        "size_categories": [next((size for below, size in _SIZES.items() if items < below), "other")],
+        "size_categories": [next((size for size, below in _HUB["sizes"].items() if items < below), "other")],
         "task_categories": ["text-generation"],
         "tags": ["h2htalk", "benchmark", "emotional-support", "companion"],
         "annotations_creators": ["crowdsourced", "expert-generated"],
@@ -240,13 +198,12 @@ def _copy_figures(folder: Path, manifest: releases.Manifest, analysis: str) -> I
         raise ConfigError(f"{source}: not the folder of an analysis; `h2htalk analyze` makes one")
     rows = fingerprint_of(releases.read_items(folder, manifest, "", releases.TEST), personas_of(folder))
     if summary.get("splits") != [rows]:
-        raise ConfigError(
-            f"{source}: its figures are not those of the public rows of the split test ({rows}) alone; build "
-            "without `analysis`, run `h2htalk analyze RELEASE --out FOLDER`, and build again with that folder"
-        )
+        problem = f"its figures are not those of the public rows of the split test ({rows}) alone; build without"
+        advice = "`analysis`, run `h2htalk analyze RELEASE --out FOLDER`, and build again with that folder"
+        raise ConfigError(f"{source}: {problem} {advice}")
     page = (source / PAGE).read_text(encoding="utf-8")
     captions = dict(re.findall(r'<figure id="figure-(\w+)".*?<img [^>]*?\balt="([^"]*)"', page, re.DOTALL))
-    for language, shown in product(LANGUAGES, _SHOWN.split()):
+    for language, shown in product(LANGUAGES, _DATA["figures"]):
         if (name := shown.format(language)) in captions:
             target = folder / releases.FIGURES_FOLDER / f"{name}.png"
             target.parent.mkdir(exist_ok=True)
@@ -268,7 +225,7 @@ def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettin
     parts = [(config, split) for config, splits in manifest.configs.items() for split in splits]
     files = {f"{config}_{split}": releases.data_file(config, split) for config, split in parts}
     return {
-        "@context": dict(_CONTEXT),
+        "@context": _CROISSANT["context"] | {term: f"cr:{term}" for term in _CROISSANT["terms"]},
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": manifest.name,
@@ -303,7 +260,6 @@ def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettin
 
 
 def _fields(record_set: str, path: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """The columns of a file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

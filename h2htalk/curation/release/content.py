@@ -17,7 +17,7 @@ from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.workspace import Workspace, mark
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.erasure.folder_kinds import read_erased
-from h2htalk.data.files import read_json_object, reading, write_json
+from h2htalk.data.files import reading, write_json
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.links import link_folder
 from h2htalk.data.records import read_record, strict_record
@@ -71,18 +71,19 @@ class ReleaseItem:
     def id(self) -> str:
         return self.scenario.id
 
+    def notes(self) -> list[Mapping[str, Any]]:
+        """What is known of each reference."""
+        return [note for note in self.scenario.metadata.get(REFERENCES, ()) if isinstance(note, Mapping)]
+
     def licences(self) -> list[str]:
         """The licence of the item, and those of references from other dialogues."""
-        notes = self.scenario.metadata.get(REFERENCES, ())
-        own = [str(note["licence"]) for note in notes if isinstance(note, Mapping) and "licence" in note]
-        return [self.scenario.licence, *own]
+        return [self.scenario.licence, *(str(note["licence"]) for note in self.notes() if "licence" in note)]
 
     def family(self) -> frozenset[str]:
         """The item's id, and the ids that items of one family share: of dialogue, duplicates, person, other replies."""
         provenance = self.scenario.provenance
-        notes = self.scenario.metadata.get(REFERENCES, ())
         ids = {self.id, provenance.get("dialogue"), provenance.get("person"), *provenance.get("merged", ())}
-        ids.update(note.get("dialogue") for note in notes if isinstance(note, Mapping))
+        ids.update(note.get("dialogue") for note in self.notes())
         return frozenset(str(one) for one in ids if one)
 
 
@@ -278,9 +279,9 @@ class InventedValues:
     def of_workspace(cls, workspace: Workspace, items: Iterable[ReleaseItem]) -> Self:
         """The values that anonymisation put into the dialogues of items, and the companions that their sources name."""
         stage = workspace.stage("anonymize")
-        if (stage.path / "stage.json").exists() and not (stage.path / "summary.json").exists():
+        if stage.begun and not stage.finished:
             raise ConfigError(f"{workspace.path}: anonymize is not finished; run h2htalk curate run first")
-        settings = read_json_object(stage.path / "stage.json", missing_ok=True).get("settings", {})
+        sources = stage.settings().get("sources", {})
         wanted = {name for item in items for name in item.family()}
         found: dict[str, set[str]] = {}
         for part in stage.parts():
@@ -289,8 +290,7 @@ class InventedValues:
                 if (name := one["id"]) in wanted:
                     own = [(one["messages"][s["message"] - 1], s) for s in spans.get(name, ()) if "message" in s]
                     found[name] = {turn["content"][span["start"] : span["end"]] for turn, span in own}
-                    source = settings.get("sources", {}).get(one["provenance"].get("source"), {})
-                    found[name].update(source.get("companions", ()))
+                    found[name].update(sources.get(one["provenance"].get("source"), {}).get("companions", ()))
         return cls.hashed(found)
 
     @classmethod

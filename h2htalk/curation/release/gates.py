@@ -137,9 +137,8 @@ def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Fou
         texts = [*(turn.content for turn in one.dialogue.messages), *(text for _, text in item_notes(one.record))]
         for kind, value in _personal_values(tuple(texts), one.dialogue.language, (*context.spec.allow, *names)):
             invented = kind in _INVENTED and shorten(value, 40) in context.invented
-            if not (
-                invented or context.surrogates.hold(family.get(one.dialogue.id, ()), value) or _MONTHS.fullmatch(value)
-            ):
+            invented = invented or context.surrogates.hold(family.get(one.dialogue.id, ()), value)
+            if not (invented or _MONTHS.fullmatch(value)):
                 yield one.dialogue.id, f"{kind}: {shorten(value, 40)}"
         if number := _split_phone([turn.content for turn in one.dialogue.messages if turn.role == "user"]):
             yield one.dialogue.id, f"PHONE_NUMBER in two messages: {number}"
@@ -458,10 +457,8 @@ def read_allowed(texts: Sequence[str]) -> tuple[Allowed, ...]:
         place, _, reason = text.partition("=")
         gate, _, item = place.partition(":")
         if gate not in MAY_ALLOW or not item or sum(map(str.isalpha, reason)) < LEAST_LETTERS:
-            raise ConfigError(
-                f"--allow {quoted(text)}: write GATE:ITEM=REASON; gates: {', '.join(MAY_ALLOW)}; the card prints the "
-                f"reason: at least {LEAST_LETTERS} letters"
-            )
+            least = f"the card prints the reason: at least {LEAST_LETTERS} letters"
+            raise ConfigError(f"--allow {quoted(text)}: write GATE:ITEM=REASON; gates: {', '.join(MAY_ALLOW)}; {least}")
         found.append(Allowed(gate, item, printable(" ".join(reason.split()))))
     return tuple(found)
 

@@ -126,10 +126,8 @@ def objections(item: ReleaseItem, acceptance: Acceptance) -> Iterator[str]:
 def require_persona(persona: str, personas: Mapping[str, Persona], where: str) -> None:
     """Raise DataError, starting with `where`, unless a persona is known."""
     if persona not in personas:
-        raise DataError(
-            f"{where}: persona {quoted(persona)} is not known; choose from {', '.join(personas)}, or name the folder "
-            "of your own under `personas`"
-        )
+        advice = f"choose from {', '.join(personas)}, or name the folder of your own under `personas`"
+        raise DataError(f"{where}: persona {quoted(persona)} is not known; {advice}")
 
 
 def _move(item: ReleaseItem, personas: Mapping[str, Persona]) -> ReleaseItem:

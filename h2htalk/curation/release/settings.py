@@ -123,9 +123,8 @@ def read_stored_spec(path: Path) -> ReleaseSpec:
 
 def _spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
     """Validate a specification as JSON holds it. Raises ConfigError."""
-    spec = read_section(
-        ReleaseSpec, json.loads(json.dumps(raw, default=str)), folder, where, "docs/reference/releases.md"
-    )
+    plain = json.loads(json.dumps(raw, default=str))
+    spec = read_section(ReleaseSpec, plain, folder, where, "docs/reference/releases.md")
     for name in spec.quotas:
         if name != TOTAL and name not in SUBTASKS:
             choice = f"choose from {TOTAL}, {', '.join(SUBTASKS)}"

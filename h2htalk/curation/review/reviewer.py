@@ -236,10 +236,9 @@ def read_gold(path: Path) -> Gold:
     best = check_judge(verdicts, verdicts) if verdicts else None
     if best is None or not best.accepted:
         ties = Counter(verdicts.values())["tie"]
-        raise ConfigError(
-            f"review.gold: {path}: a reviewer that gets all {len(verdicts):,} comparisons right would be refused; "
-            f"{ties:,} of them are ties: add comparisons with a better answer (a or b), for instance 30"
-        )
+        problem = f"a reviewer that gets all {len(verdicts):,} comparisons right would be refused"
+        advice = "add comparisons with a better answer (a or b), for instance 30"
+        raise ConfigError(f"review.gold: {path}: {problem}; {ties:,} of them are ties: {advice}")
     return Gold(tuple(candidates.values()), verdicts)
 
 

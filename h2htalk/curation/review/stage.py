@@ -82,11 +82,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 
 def read_reviews(folder: StageFolder, part: str) -> dict[str, dict[str, Any]]:
     """The reviews of a part by candidate, as its record holds them (`_review`)."""
-    return {record.pop("id"): record for _, record in read_jsonl(_reviews_path(folder, part))}
-
-
-def _reviews_path(folder: StageFolder, part: str) -> Path:
-    return folder.path / "reviews" / f"{part}.jsonl"
+    return {record.pop("id"): record for _, record in read_jsonl(folder.file("reviews", part))}
 
 
 def _review_all(
@@ -96,7 +92,7 @@ def _review_all(
     failed = []
     with ModelCalls(call_settings, folder.path, STAGE) as calls:
         for part in before.parts():
-            path = _reviews_path(folder, part)
+            path = folder.file("reviews", part)
             if path.exists():
                 continue
             candidates = [Candidate.from_dict(record) for record in before.part_records(part)]

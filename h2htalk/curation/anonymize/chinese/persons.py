@@ -34,14 +34,13 @@ _INNER = -13.7  # sum of the log probabilities of a given name's characters, the
 _JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
 _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
+_LONGEST_PUBLIC, _COMMON_SURNAME = 10, log(0.0055)
+_PERSON, _LATIN = patterns("persons"), patterns("latin_names")
 
 
 class Segment(NamedTuple):
-    """A way to read `text[start:end]`, with its log probability: a word of the dictionary, or a name.
-
-    `shape` says which kind of name, `cue` how firm the context is, `loss` and `gain` by how much it is worse than the
-    best reading, and better than words.
-    """
+    """A way to read `text[start:end]`, with its log probability: a word of the dictionary, or a name: of which `shape`,
+    how firm the context is (`cue`), by how much worse than the best reading (`loss`) and better than words (`gain`)."""
 
     start: int
     end: int
@@ -264,10 +263,8 @@ def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
 
 
 def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
-    """The best reading of a text, from its start to its end without a gap; and the names that are nearly as likely.
-
-    Those begin where a segment of the best reading does; some of them overlap.
-    """
+    """The best reading of a text, without a gap; and the names that are nearly as likely, some of which overlap: each
+    begins where a segment of the best reading does."""
     (frequencies, total), beginnings = dictionary(), _beginnings()
     best = [0.0] * (len(text) + 1)
     choice = [Segment(at, at + 1, 0.0) for at in range(len(text))]
@@ -304,10 +301,6 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
                 near[at].append(Segment(at, end, -99.0, cue, "word", _LARGEST_LOSS))
         at = end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
-
-
-_PERSON, _LATIN = patterns("persons"), patterns("latin_names")
-_LONGEST_PUBLIC, _COMMON_SURNAME = 10, log(0.0055)
 
 
 @cache

@@ -1,7 +1,4 @@
-"""Names of people and addresses in Chinese text.
-
-An address is a run of parts from province to room that leads to a door, a building or a village.
-"""
+"""Names of people and firms, and addresses (from province to room, to a building or a village) in Chinese text."""
 
 from __future__ import annotations
 
@@ -12,12 +9,13 @@ from itertools import pairwise
 
 from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, left_cue, segment_text, surnames
 from h2htalk.curation.anonymize.chinese.private_names import VALUES, Mention, describe, private_mentions, private_values
-from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, usual, words
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, table, tags, usual, words
 from h2htalk.curation.anonymize.spans import AddressPart, Span, plain
 from h2htalk.text.chinese_characters import simplified
+from h2htalk.text.language_data import compile_patterns
 from h2htalk.text.phrases import PhraseIndex
 
-_RE, _ADDRESS, _PART = map(patterns, ("recognizer", "addresses", "address_parts"))
+_RE, _ADDRESS = map(patterns, ("recognizer", "addresses"))
 
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
 MASK = "\u25a1"
@@ -37,13 +35,10 @@ def known_figures() -> list[str]:
 
 
 def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Find people and addresses in Chinese texts: jieba's dictionary with priors for names, and rules.
+    """Find people, addresses and organisations in Chinese texts, in a time proportional to their length: the spans of
+    each in order. None overlap each other or those `taken` before; scores, 0.5 to 0.95, are a ranking, no probability.
 
-    A person's span is the whole form of address (小王, 张老师), an address goes from its first word to its last.
-    Public and fictional figures and what stands in 《》 are left out; so is a city or a country alone.
-
-    Time is proportional to the texts' length. Nothing is found inside the spans `taken` before. Of each text the spans
-    do not overlap; their scores, 0.5 to 0.95, are a ranking, no probability.
+    A person's span is the whole form of address (小王, 张老师). Figures, titles in 《》 and a city alone are none.
     """
     found, mentions = read_dialogue(texts, taken)
     for mention, score in private_mentions(mentions):
@@ -230,8 +225,9 @@ def _step(text: str, end: int) -> int:
 
 # --- Their parts: divisions, streets, areas, estates, doors (numbers with their words) and rooms (bare numbers) ---
 
-_NUMERAL = "0-9零〇一二两三四五六七八九十百千"
-_NUMBER = f"(?:[甲乙丙丁]?[{_NUMERAL}]{{1,7}}|[A-Za-z](?![a-z])[0-9]{{0,4}})(?:[-—–][0-9A-Za-z]{{1,5}}){{0,4}}[A-Za-z]?"
+_EITHER = {kind: "|".join(sorted(words("places", "suffixes", kind), key=lambda word: (-len(word), word)))
+           for kind in ("door", "estate", "area", "street")}  # fmt: skip
+_PART = compile_patterns(table("patterns")["address_parts"], _EITHER)
 _CROSSINGS = ("交叉", "交汇", "交界", "路口", "拐角", "十字路口")
 _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
 _SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
@@ -240,21 +236,6 @@ _CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "
 # A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
 # one, but stands in the next name.
 _NEAR = {"street": 6, "area": 6, "estate": 0}
-
-
-@cache
-def _suffixes() -> re.Pattern[str]:
-    either = {
-        kind: "|".join(sorted(words("places", "suffixes", kind), key=lambda word: (-len(word), word)))
-        for kind in ("door", "estate", "area", "street")
-    }
-    # Not 39号 of "39号楼下", not 门 of "1204门口".
-    door = f"{_NUMBER}\\s?(?:(?:{either['door']})(?<!楼(?=下))(?<!门(?=口))(?<!街(?=路)))"
-    street = f"(?:{either['street']})(?:(?:[东西南北中上下]|[一二三四五六七八])段)?(?:店|口(?=[0-9]))?(?!口)"
-    return re.compile(
-        f"(?P<door>{door}|[东南西北中]?[{_NUMERAL}A-Z]?区(?![别分域]))|(?P<estate>{either['estate']})"
-        f"|(?P<area>{either['area']})|(?P<street>{street})"
-    )
 
 
 @cache
@@ -322,7 +303,7 @@ def _hits(text: str) -> Iterator[AddressPart]:
     while at < len(text):
         if text[at : at + 2] in _division_starts() and (length := _division(text, at, kind == "division")):
             end, kind = at + length, "division"
-        elif found := _suffixes().match(text, at):
+        elif found := _PART["suffix"].match(text, at):
             end, kind = found.end(), found.lastgroup or ""
         elif kind not in ("", "division") and (room := _PART["room"].match(text, at)) and room[0].strip():
             end, kind = room.end(), "room"
@@ -338,7 +319,7 @@ def _division(text: str, at: int, follows: bool) -> int:
     for end in range(min(at + 11, len(text)), at + 1, -1):
         full = divisions().get(text[at:end])
         if full is not None:
-            alone = not _suffixes().match(text, end) and (follows or text[at:end] in _large_divisions())
+            alone = not _PART["suffix"].match(text, end) and (follows or text[at:end] in _large_divisions())
             return end - at if full or alone else 0
     return 0
 

@@ -48,17 +48,16 @@ _GIVEN = 0.99  # how sure a name is that the metadata give
 WINDOW = 20_000
 # Parts share so many characters twice over: what one cuts, the other reads whole.
 MARGIN = 250
+NO_REGISTRY = UserRegistry()
+_anonymizer = cache(AnonymizerEngine)
 _HAN = re.compile("[\u4e00-\u9fff]")
 _WORD = re.compile("[\u4e00-\u9fff]+|[^\\W\u4e00-\u9fff]+")
 
 
 @dataclass(frozen=True, slots=True)
 class MessagePart:
-    """A stretch of the joined text as the recognisers see it.
-
-    It begins at `offset`; of what begins in it, `first` to `last` counts. `structured` and `allowed` are places of
-    `plain`, which has one character for each that is seen.
-    """
+    """A stretch of the joined text as the recognisers see it: from `offset` on; of what begins in it, `first` to `last`
+    counts. `structured` and `allowed` are places of `plain`, which has one character for each that is seen."""
 
     offset: int
     first: int
@@ -250,15 +249,10 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         ]
 
 
-NO_REGISTRY = UserRegistry()
-
-
 @lru_cache(maxsize=16)
 def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerEngine:
     """Presidio's engine with our recognisers of a language (`en` or `zh`), and a user's (`read_registry`) beside them.
-
-    Raises ConfigError where a recogniser cannot be loaded, MissingExtraError where its package is not installed.
-    """
+    Raises ConfigError where a recogniser cannot be loaded, MissingExtraError where its package is not installed."""
     find_language(language)  # raises ConfigError for an unknown one
     own = [
         ChatRecognizer([kind for kind in RECOGNIZERS if RECOGNIZERS[kind] == name], name, supported_language=language)
@@ -308,9 +302,6 @@ def find_spans(text: str, language: str, *, allow: Sequence[str] = (), users: Us
     return list(find_in_dialogue([text], language, allow=allow, users=users).spans[0])
 
 
-_anonymizer = cache(AnonymizerEngine)
-
-
 def replace_values(
     texts: Sequence[str],
     spans: Sequence[Sequence[Span]],
@@ -318,11 +309,11 @@ def replace_values(
     operators: Mapping[str, str],
     key: bytes,
 ) -> list[tuple[str, list[Span]]]:
-    """The texts of a dialogue with their spans replaced, and the spans of the new texts: empty where a value was
-    redacted.
+    """The texts of a dialogue with their spans (of each in order, without overlaps) replaced, and the spans of the new
+    texts: empty where a value was redacted.
 
-    `spans` of a text: in order, without overlaps. `operators`: `mask`, `hash`, `redact`, `keep` or `surrogate` by type;
-    `DEFAULT` for the others. `key`: the workspace's secret, from which the salt of hashes is derived.
+    `operators`: `mask`, `hash`, `redact`, `keep` or `surrogate` by type; `DEFAULT` for the others. `key`: the
+    workspace's secret, from which the salt of hashes is derived.
     """
     salt = hmac.digest(key, b"hash operator", hashlib.sha256)
 

@@ -80,10 +80,8 @@ class UserRegistry:
 
 
 def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
-    """Read a YAML file in Presidio's format. `trusted`: recognisers may be classes of the user's own code.
-
-    Raises ConfigError that names the file and the entry.
-    """
+    """Read a YAML file in Presidio's format. `trusted`: recognisers may be classes of the user's own code. Raises
+    ConfigError that names the file and the entry."""
     try:
         content = read_bounded(path, _LARGEST).decode("utf-8-sig")
         raw = yaml.safe_load(content)

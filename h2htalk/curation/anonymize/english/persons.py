@@ -240,10 +240,8 @@ def block_pets(tokens: Tokens) -> None:
 
 
 def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int]) -> list[Span]:
-    """Spans of PERSON that begin with these words, each with its score; `ends` as of `name_ends`. None overlap.
-
-    A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not.
-    """
+    """Spans of PERSON that begin with these words, each with its score; `ends` as of `name_ends`. None overlap. A form
+    of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not."""
     spans, reached = list[Span](), 0
     for index in sorted(starts):
         if index < reached:

@@ -130,10 +130,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 
 
 def find_addresses(text: str) -> list[Span]:
-    """Spans of ADDRESS in a text, in order; none overlap. A bare city, state or country is none.
-
-    Linear in the text's length: every pattern is bounded.
-    """
+    """Spans of ADDRESS in a text, in order; none overlap. A bare city, state or country is none. Linear in the text's
+    length: every pattern is bounded."""
     if not (_patterns()["digit"].search(text) or _patterns()["lane"].search(text)):
         return []
     chains: list[list[AddressPart]] = []  # pieces with no more than a comma, a space, "at" or "on" between them

@@ -40,10 +40,8 @@ def internet_words(name: str) -> frozenset[str]:
 
 @cache
 def patterns(table: str) -> dict[str, re.Pattern[str]]:
-    """The compiled expressions of a table.
-
-    `{name}` in an expression stands for an earlier one, of its table or of `[shared]`; `{han}` for all Han digits.
-    """
+    """The compiled expressions of a table, in which `{name}` stands for an earlier one, of the table or of `[shared]`,
+    and `{han}` for all Han digits."""
     tables = read_table("patterns")
     return compile_patterns(tables[table], {"han": HAN, **tables["shared"]})
 
@@ -53,11 +51,9 @@ Hit = tuple[int, int, float]  # start, end, score
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its name, the type of what it finds, and its function.
-
-    In `rules` it gives start, end and score of each place of a reading (`Hit`); in `numbers` it says how sure it is of
-    a window. `gate` names what a text must hold for the rule; `languages`: those whose rules of numbers it belongs to.
-    """
+    """A rule: its name, the type of what it finds, and its function: in `rules` it gives each `Hit` of a reading, in
+    `numbers` it says how sure it is of a window. `gate` names what a text must hold for the rule; `languages`: those
+    whose rules of numbers it belongs to."""
 
     name: str
     type: str
@@ -154,11 +150,8 @@ class Reading:
         return [Cue(*found) for found in _cue_index(self.language).find(text)]
 
     def near(self, start: int, end: int, barrier: int = 0, *, formed: bool = False) -> Near:
-        """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts.
-
-        `formed`: it has a phone's or a bank card's form, of which the words of an errand say nothing; beside any other
-        value they are words for nobody's numbers.
-        """
+        """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts. `formed`: it
+        has a phone's or a bank card's form, of which the words of an errand say nothing; else they are `other`."""
         reach = read_table(f"cues_{self.language}")["reach"]
         silent = {*_SITUATIONS, "errand"} if formed else _SITUATIONS
         kinds: list[tuple[str, int]] = []

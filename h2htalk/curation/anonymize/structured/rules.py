@@ -294,11 +294,10 @@ def chinese_passports(reading: Reading) -> Iterator[Hit]:
 
 def passports(reading: Reading) -> Iterator[Hit]:
     """A letter or two and digits, in a message that speaks of a passport or an account."""
-    if any(cue.kind in ("account", "id") for cue in reading.cues):
-        for match in _ID["passport"].finditer(reading.digits):
-            near = reading.near(*match.span())
-            if near.around & {"account", "id"} and near.nearest not in _ELSEWHERE:
-                yield *match.span(), 0.9 if near.distance("account", "id") is not None else 0.7
+    for match in _ID["passport"].finditer(reading.digits):
+        near = reading.near(*match.span())
+        if near.around & {"account", "id"} and near.nearest not in _ELSEWHERE:
+            yield *match.span(), 0.9 if near.distance("account", "id") is not None else 0.7
 
 
 # --- Licence plates: Chinese ones by their form, others behind a word for a plate or by their shape near a car ---
@@ -450,8 +449,8 @@ def find_structured(normalized: NormalizedText, language: str, countries: Sequen
     """Structured personal data of a text, in its order, without overlaps; `found_by` names the rule.
 
     The record of `language` decides which numbers and cue words are looked for, `countries` whose telephone numbers
-    beside the usual ones. Places count characters of the reading.
-    Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.5 to 0.9.
+    beside the usual ones. Places count characters of the reading. Scores: 0.95 and more where a check digit, a form
+    of its own or a cue beside it speaks for it, else 0.5 to 0.9.
     """
     language = find_language(language).number_rules
     kept = _apply_rules(Reading(normalized, language, countries))

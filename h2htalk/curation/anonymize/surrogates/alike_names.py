@@ -64,10 +64,8 @@ def latin_gender(key: str) -> Gender:
 
 @cache
 def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
-    """Names of a group that are no words, of another initial and about as long; of a wider group if they are few.
-
-    What the list writes small is known and never drawn.
-    """
+    """Names of a group that are no words, of another initial and about as long; of a wider group if they are few. What
+    the list writes small is known and never drawn."""
     for prefix in (group, group[:5], group[:4], group[:3], f"{group[0]}en{group[3:5]}", f"{group[0]}en"):
         own = (name for of, names in _latin_groups().items() if of.startswith(prefix) for name in names)
         found = [
@@ -168,10 +166,8 @@ _RUN = re.compile("(?P<digits>[0-9]+)|(?P<letters>[A-Z]?[a-z]+|[A-Z]+)|(?P<han>[
 
 
 def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> str:
-    """The name of an account of the same build: names for names, words for words, digits for digits.
-
-    `people` are names of the dialogue, in lower case, with what stands for them.
-    """
+    """The name of an account of the same build: names for names, words for words, digits for digits. `people` are names
+    of the dialogue, in lower case, with what stands for them."""
     own = word_lists()
 
     def other(found: re.Match[str]) -> str:

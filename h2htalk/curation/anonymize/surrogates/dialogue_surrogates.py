@@ -43,6 +43,7 @@ from h2htalk.text.language_data import pattern_table, read_data
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
 _ENOUGH_DRAWS = 400
+_ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders
 _FEW_DRAWS = 60  # draws before two names of a list are joined, a number is no fictional one or its check digit stays
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _RE = pattern_table(Path(__file__).with_name("patterns.toml"), "surrogates")
@@ -148,17 +149,11 @@ def keyed_random(secret: bytes, *words: str) -> Random:
     return Random(hmac.digest(secret, "\0".join(words).encode("utf-8", "surrogatepass"), "sha256"))
 
 
-_ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders
-
-
 def person_surrogates(
     secret: bytes, people: Collection[str], said: Set[str], refused: Callable[[str], bool]
 ) -> dict[str, str]:
-    """A surrogate for each name of a dialogue, as it is written; none is a name given, nor what is `refused`.
-
-    Names that differ (in more than case) get surrogates that differ. No part of one is among the words `said`, which
-    are in lower case.
-    """
+    """A surrogate for each name of a dialogue, as it is written; none is a name given, nor what is `refused`, nor has a
+    part among the words `said` (in lower case). Names that differ in more than case get surrogates that differ."""
     parts = dialogue_values.name_parts(people)
     real = {_folded(name) for name in people}
     for attempt in range(_ATTEMPTS):
@@ -216,6 +211,7 @@ def _mapping(
 
 # Draws for a word, or for a whole value: a place that the dialogue names twice has one surrogate.
 Draws = Callable[[str], Random]
+Rename = partial[str]
 
 
 def address(draws: Draws, value: str) -> str:
@@ -234,6 +230,8 @@ def address(draws: Draws, value: str) -> str:
         if latin:
             return _renumbered(draws, latin)
         name, tail = found["head"] or found["rest"], found["tail"] or ""
+        if found[0] in (provinces := names.faker_lists("address", "zh_CN").provinces):
+            return str(draws(name).choice([one for one in provinces if one[-1] == found[0][-1] and one != found[0]]))
         kinds = {"road_zh": "tail_road", "village_zh": "tail_village", "city_zh": "tail_area"}
         section = next((key for key, tails in kinds.items() if _RE[tails].fullmatch(tail)), "estate_zh")
         return _chinese_name(draws(name), name, section) + tail
@@ -255,8 +253,8 @@ def organization(draws: Draws, value: str) -> str:
 
 
 def _chinese_name(draw: Random, name: str, section: str) -> str:
-    """Another name as long, of the words of a list; of a province or city such a one."""
-    own = names.word_lists()
+    """Another name as long, of at most four characters, of the words of a list; of a city such a one."""
+    name, own = name[:4], names.word_lists()
     cities = [city for city in names.faker_lists("address", "zh_CN").cities if len(city) == 2]
     if name[:2] in cities or len(name) == 2:  # 北京朝阳区: a city, then the rest
         first = draw.choice([word for word in (cities if name[:2] in cities else own[section]) if word != name[:2]])
@@ -356,9 +354,6 @@ def birth_date(draw: Random, value: str) -> str:
     return _RE["birth_date"].sub(other, value)
 
 
-Rename = partial[str]
-
-
 def plain_email(value: str) -> str:
     """An address or a URL in lower case, its marks plain: what its spellings have in common."""
     return _RE["dot"].sub(".", _RE["at"].sub("@", plain(value).lower())).replace(" ", "")
@@ -432,10 +427,8 @@ def has_valid_check_digit(value: str) -> bool:
 
 
 def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 0) -> str:
-    """A number that nobody has, of a kind (one of `NUMBERED`, or a user's own) and of as many characters.
-
-    `compact` is the value's letters and digits in lower case; `attempt` counts the draws taken already.
-    """
+    """A number that nobody has, of a kind (one of `NUMBERED`, or a user's own) and of as many characters as `compact`,
+    a value's letters and digits in lower case; `attempt` counts the draws taken already."""
     if kind == "PHONE_NUMBER" or (kind == "WECHAT" and compact.isdigit() and len(compact) == 11):
         return _phone(draw, compact, "zh" if kind == "WECHAT" else language, attempt)
     if kind == "LICENSE_PLATE":

@@ -96,8 +96,7 @@ def addressed_personas(texts: Iterable[str]) -> list[str]:
 def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> list[Span]:
     """What stays in a text, normalised one character to one, in order, with its type; none overlap.
     `companions` are names, each as it is (`companion_names` adds first words); bundled personas stay by their full
-    names. Some names are public only in a text that says of what: Sebastian of Stardew Valley, 莎莎 beside 孙颖莎.
-    """
+    names. Some names are public only in a text that says of what: Sebastian of Stardew Valley, 莎莎 beside 孙颖莎."""
     lowered = to_lower(text)
     found = [Span(*m.span(), TITLE, 1.0) for m in (_STAYS["title"].finditer(text) if "《" in text else ())]
     for start, end, _ in _index((*_bundled(), *companions)).find(lowered):
@@ -143,7 +142,8 @@ def _inside_han_name(text: str, start: int, end: int) -> Span | None:
     return Span(start, end + 1, "PERSON", _LIKELY) if told else None
 
 
-_RE = pattern_table(Path(__file__).parent / "patterns.toml", "dialogue_values")
+_FILE = Path(__file__).with_name("patterns.toml")
+_RE, _STREETS = pattern_table(_FILE, "dialogue_values"), read_data(_FILE)["streets"]
 _HAN = re.compile("[\u4e00-\u9fff]")
 # The recogniser of what was found elsewhere in the dialogue first.
 REPEATED = "RepeatedValue"
@@ -247,11 +247,9 @@ class DialogueData:
 def collect_values(
     texts: Sequence[str], spans_of_texts: Sequence[list[Span]], language: str, allow: Sequence[str] = ()
 ) -> DialogueData:
-    """The values of a dialogue, and their spans in all of its texts: in order, without overlaps.
-
-    What was found in one text is marked in all, before and after: a value as it is written; of a Chinese name its given
-    name of two characters or more, of others their given names and surnames.
-    """
+    """The values of a dialogue, and their spans in all of its texts: in order, without overlaps. What was found in one
+    text is marked in all: a value as it is written; of a Chinese name its given name of two characters or more, of
+    others their given names and surnames."""
     values: list[KnownValue] = []
     people: dict[str, float] = {}
     for text, spans in zip(texts, spans_of_texts, strict=True):
@@ -287,39 +285,27 @@ def _add_known(data: DialogueData, text: str, spans: list[Span]) -> tuple[Span, 
     return tuple(resolve_overlaps([*(s for s in spans if s not in dropped), *kept]) if kept else spans)
 
 
-_LETTER = re.compile(r"[^\W\d_\u4e00-\u9fff]")
-_NUMBER_CHARS = re.compile("[0-9a-z]")
-_NAME_CHARS = re.compile(r"[^\W\d_]")
-_NUMBER_MARKS = re.compile(r"[\s.·/()_,，、:*+\-]{0,3}")
-_NAME_MARKS = re.compile(r"[ ._*·'\-]?")
-
-
 def _find_reformatted(lowered: str, numbers: PhraseIndex[KnownValue], names: PhraseIndex[KnownValue]) -> list[Span]:
     """Where numbers and full names stand in a text, in order, with a mark or two between their characters."""
     hits = []
-    for hit in _compact(lowered.translate(DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS):
-        found = lowered[hit.start : hit.end].translate(DIGITS)
-        # Digits in a row may stand in anything. Digits and marks are no part of a longer number, nor with letters of
-        # a longer word.
+    for hit in (*_compact(lowered.translate(DIGITS), numbers, "number"), *_compact(lowered, names, "name")):
+        found = lowered[hit.start : hit.end]
         around = lowered[max(hit.start - 1, 0) : hit.start] + lowered[hit.end : hit.end + 1]
-        if found.isdigit() or not re.search("[0-9]" if found.upper() == found else "[0-9a-z]", around):
-            hits.append(hit)
-    for hit in _compact(lowered, names, _NAME_CHARS, _NAME_MARKS):
-        # Han characters that stand together are looked for as they are.
-        apart = len(_HAN.findall(lowered, hit.start, hit.end)) < hit.end - hit.start
-        around = lowered[max(hit.start - 1, 0) : hit.start] + lowered[hit.end : hit.end + 1]
-        if apart and not _LETTER.search(around):
+        if hit.type == "PERSON":  # Han characters that stand together are looked for as they are
+            counts = not all(map(_HAN.match, found)) and not _RE["letter"].search(around)
+        else:  # digits in a row may stand in anything, with marks in no longer number, with letters in no longer word
+            longer = re.search("[0-9]" if found.upper() == found else "[0-9a-z]", around)
+            counts = found.translate(DIGITS).isdigit() or not longer
+        if counts:
             hits.append(hit)
     return sorted(hits)
 
 
-def _compact(
-    text: str, index: PhraseIndex[KnownValue], chars: re.Pattern[str], marks: re.Pattern[str]
-) -> Iterator[Span]:
+def _compact(text: str, index: PhraseIndex[KnownValue], kind: str) -> Iterator[Span]:
     """Values in the text's characters of a kind, where nothing but a mark or two stands between those."""
     if not index:
         return
-    places = [m.start() for m in chars.finditer(text)]
+    places, marks = [m.start() for m in _RE[f"{kind}_chars"].finditer(text)], _RE[f"{kind}_marks"]
 
     def is_close(_: str, start: int, end: int) -> bool:
         return all(marks.fullmatch(text, places[n] + 1, places[n + 1]) for n in range(start, end - 1))
@@ -329,13 +315,6 @@ def _compact(
 
 
 # --- How a value is said again ---
-
-_STREETS = {"street": "st", "road": "rd", "avenue": "ave", "lane": "ln", "drive": "dr", "court": "ct", "place": "pl",
-            "boulevard": "blvd", "terrace": "ter", "square": "sq"}  # fmt: skip
-_STREETS |= {short: long for long, short in _STREETS.items()}
-_KINDS = "|".join([*_STREETS, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
-_STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
-_WORD = re.compile(r"[^\W\d_]+")
 
 
 def visible_value(value: str) -> str:
@@ -370,7 +349,7 @@ def _other_variants(written: str, kind: str, score: float) -> list[KnownValue]:
             roads = (match.group() for name in ("road", "estate") for match in _RE[name].finditer(written))
             forms += [road for road in roads if not _is_word(road)]
         else:
-            found = _STREET.findall(form)
+            found = _RE["street"].findall(form)
             forms += [f"{name} {other}" for name, street in found for other in (street, _STREETS.get(street)) if other]
         codes = ["".join(match.groups()) for match in _RE["postcode"].finditer(form)] or _RE["zip"].findall(written)
     return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
@@ -383,7 +362,7 @@ def _name_variants(name: str, parts: NameParts, score: float, introduced: bool) 
     if len(name) > 1 and (han or " " in name):
         cue = han and _is_word(name) and not introduced
         # The letters of a full name, as it is written in one word.
-        spoken = _WORD.findall(to_lower(name))
+        spoken = _RE["word"].findall(to_lower(name))
         if han:
             letters = name if not cue and len(spoken) == 1 and len(name) <= 4 else ""
         else:
@@ -419,13 +398,7 @@ Role = Literal["surname", "given", "nick", "doubled", "foreign", "latin_given", 
                "pinyin_given", "initial", "kept"]  # fmt: skip
 Gender = Literal["female", "male", "neutral"]
 
-_PIECE = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*\.?|[^\w\s]|\s+|[\w]", re.UNICODE)
-_ENDING = re.compile(r"(?<=..)['’]s\Z|\.\Z")
-# One or two syllables, roughly: the surname before them says the rest.
-_PINYIN = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?[aeiouv]{1,3}(?:ng|n|r)?){1,2}")
 _PREFIXES = "小老阿大"
-_FEMALE_TITLES = re.compile("姐|妹|姨|婶|姑|嫂|奶|婆|妈|娘|女士|小姐|太太|夫人|姥姥|师姐|学姐")
-_MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|大爷")
 
 
 @cache
@@ -460,11 +433,8 @@ class NameParts:
 
 
 def name_parts(names: Iterable[str]) -> dict[str, NameParts]:
-    """The parts of all names of a dialogue, each read with the others in mind: 文静 is a given name beside 张文静.
-
-    The order of the names makes no difference. By its parts a name is known again where it is said in another way, and
-    its surrogate keeps its form of address.
-    """
+    """The parts of all names of a dialogue, each read with the others in mind, whatever their order: 文静 is a given
+    name beside 张文静. By them a name is known again in another form, and its surrogate keeps its form of address."""
     alone = {n: _chinese(n, frozenset()) if _HAN.search(n) else _latin(n, frozenset()) for n in sorted(set(names))}
     givens = frozenset(p.key for n, own in alone.items() for p in own.with_role("given") if len(_HAN.findall(n)) > 2)
     family = frozenset(p.key for n, own in alone.items() if not _HAN.search(n) for p in own.with_role("latin_surname"))
@@ -475,7 +445,7 @@ def _chinese(name: str, givens: frozenset[str]) -> NameParts:
     """A name that holds Han characters."""
     titles = chinese_words("persons", "titles", "after_surname")
     title = max((t for t in titles if name.endswith(t) and len(t) < len(name)), key=len, default="")
-    gender: Gender = "female" if _FEMALE_TITLES.search(title) else "male" if _MALE_TITLES.search(title) else "neutral"
+    gender: Gender = "female" if _RE["female"].search(title) else "male" if _RE["male"].search(title) else "neutral"
     core = name.removesuffix(title)
     # 小 before a surname or a doubled name is a form of address: 小王, 小婷婷; in 小林志 it is none.
     rest = core[1:]
@@ -530,7 +500,7 @@ def _mixed(core: str) -> list[NamePart]:
 def _latin(name: str, family: frozenset[str]) -> NameParts:
     """A name in Latin (or other) letters."""
     lists = name_words()
-    pieces = _PIECE.findall(name)
+    pieces = _RE["piece"].findall(name)
     keys = [plain(piece).lower().rstrip(".") for piece in pieces]
     spoken = [at for at, piece in enumerate(pieces) if piece[0].isalpha()]
     gender: Gender = "neutral"
@@ -543,7 +513,7 @@ def _latin(name: str, family: frozenset[str]) -> NameParts:
     names = [at for at in spoken if keys[at] not in particles or (len(keys[at]) == 1 and pieces[at][0].isupper())]
     first, *others = [keys[at] for at in names] or [""]
     roles: dict[int, Role] = {at: "initial" if len(keys[at]) == 1 else "latin_given" for at in names}
-    pinyin = all(_PINYIN.fullmatch(key.replace("-", "").replace("'", "")) for key in others)
+    pinyin = all(_RE["pinyin"].fullmatch(key.replace("-", "").replace("'", "")) for key in others)
     if len(others) in (1, 2) and first in sections("foreign_names")["pinyin_surnames"] and pinyin:
         roles |= dict.fromkeys(names, "pinyin_given")
         roles[names[0]] = "pinyin_surname"
@@ -554,7 +524,7 @@ def _latin(name: str, family: frozenset[str]) -> NameParts:
     parts = []
     for at, piece in enumerate(pieces):
         role = roles.get(at, "kept")
-        ended = None if role in ("kept", "initial") else _ENDING.search(piece)
+        ended = None if role in ("kept", "initial") else _RE["ending"].search(piece)
         parts.append(NamePart(piece[: ended.start() if ended else None], role))
         parts += [NamePart(ended[0], "kept")] if ended else []
     return NameParts(tuple(parts), gender)

@@ -23,10 +23,8 @@ def table(name: str) -> Mapping[str, Any]:
 
 @cache
 def sections(name: str) -> dict[str, frozenset[str]]:
-    """A text file of this folder: words by the `[section]` they stand in; `#` starts a comment line.
-
-    Words are parted by white space; in lines that hold `|` by that, so that a name may hold spaces.
-    """
+    """A text file of this folder: words by the `[section]` they stand in; `#` starts a comment line. Words are parted
+    by white space; in lines that hold `|` by that, so that a name may hold spaces."""
     found: dict[str, set[str]] = {"": set()}
     here = found[""]
     for line in (_FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines():
