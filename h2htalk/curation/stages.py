@@ -167,11 +167,13 @@ class AnonymizeSettings:
 class SafetySettings:
     """`guard`: a chat model that decides undecided dialogues and replies in the form of Qwen3Guard, such as
     `vllm:Qwen/Qwen3Guard-Gen-4B`; `sensitive`: a file of your own politically sensitive terms; `explicit`: whether
-    sexual content between adults removes a dialogue, or tags it for annotators who agreed to read it."""
+    sexual content between adults removes a dialogue, or tags it for annotators who agreed to read it; `dangers`: what
+    looks for crises, children and threats, the words alone or an encoder too, whose weights are a package."""
 
     guard: ModelName = ""
     sensitive: FilePath = ""
     explicit: Literal["remove", "tag"] = "remove"
+    dangers: Literal["words", "encoder"] = "words"
     max_cost: Dollars | None = None
 
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,16 @@ def read_kind(text: str, language: Language, kind: str) -> int:
     return (score >= model.low()) + (score >= model.high())
 
 
+class Encoder(Protocol):
+    """`danger_encoder.DangerEncoder`, which takes a second to load."""
+
+    dangers: Mapping[str, Any]  # of each language, weights and thresholds by danger
+
+    def read(
+        self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+
 class Run(NamedTuple):
     """A run of clauses of a seeker's turn: its place in the folded text, its cues, and scores of ROWS."""
 
@@ -65,24 +75,51 @@ class Run(NamedTuple):
     scores: NDArray[np.float64]
 
 
-def find_crisis(turns: Sequence[Turn], language: Language) -> list[Evidence]:
+def find_crisis(turns: Sequence[Turn], language: Language, encoder: Encoder | None = None) -> list[Evidence]:
     """The evidence in the seeker's turns of a dialogue: at most one for each turn and code.
 
     Codes: `crisis.ideation`, ..., `minor`, `grooming`, `threat_to_others`; `crisis.possible` of a turn without any, in
-    which the classifier sees a faint sign; `crisis.hint` of one with a fainter sign or a strong cue.
+    which the classifier sees a faint sign; `crisis.hint` of one with a fainter sign or a strong cue. `encoder`: what
+    reads the dialogue too where the words alone do not rule every danger out.
     """
     said = tuple((turn.role == "user", turn.content) for turn in turns)
+    seekers = [at for at, (seeker, _) in enumerate(said) if seeker]
+    further = np.zeros((len(seekers), len(DANGERS), 0))
+    if encoder is not None and any(doubtful := _doubtful(said, language, encoder.dangers[language])):
+        answers = [said[at + 1][1] if at + 1 < len(said) and not said[at + 1][0] else None for at in seekers]
+        pairs = [(said[at][1], answer) for at, answer in zip(seekers, answers, strict=True)]
+        read, whole = encoder.read(pairs, doubtful)
+        further = np.stack([read, np.broadcast_to(whole, read.shape)], axis=-1)
     found: list[Evidence] = []
-    for at, (seeker, text) in enumerate(said):
-        others = [one for one in LANGUAGES if seeker and one != language and crisis_cues(one).words.search(text)]
-        for one in (language, *others) if seeker else ():
+    for at, more in zip(seekers, further, strict=True):
+        text = said[at][1]
+        for one in [language, *(one for one in LANGUAGES if one != language and crisis_cues(one).words.search(text))]:
             runs, heard = read_dialogue(said, one)[at]
-            found += [replace(evidence, turn=at) for evidence in _in_turn(text, runs, heard, one)]
+            dangers = encoder.dangers[one] if encoder and more.size else load_joint(DATA, one).manifest["dangers"]
+            evidence = _in_turn(text, runs, np.column_stack([heard, more]), one, dangers)
+            found += [replace(one_found, turn=at) for one_found in evidence]
     return found
 
 
-def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], language: Language) -> Iterator[Evidence]:
-    tagged, dangers = False, load_joint(DATA, language).manifest["dangers"]
+def _doubtful(said: tuple[tuple[bool, str], ...], language: Language, limits: Mapping[str, Any]) -> list[bool]:
+    """Whether each of the seeker's turns says enough of a danger that the encoder shall read it."""
+    dangers = load_joint(DATA, language).manifest["dangers"]
+    return [
+        any(
+            weigh(dangers[kind]["combine"], [run.scores[number], heard[number]]) >= limits[kind]["read"]
+            for run in runs
+            for number, kind in enumerate(DANGERS)
+        )
+        for runs, heard in read_dialogue(said, language).values()
+    ]
+
+
+def _in_turn(
+    text: str, runs: Sequence[Run], signs: NDArray[np.float64], language: Language, dangers: Mapping[str, Any]
+) -> Iterator[Evidence]:
+    """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
+    `dangers`: how these are weighed, and the thresholds."""
+    tagged = False
     strong = {hit.category for run in runs for hit in run.hits if not hit.weak}
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
@@ -91,7 +128,7 @@ def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], languag
     for number, kind in reversed(list(enumerate(DANGERS if runs else ()))):
         run = max(runs, key=lambda run: run.scores[number])
         cued = bool(strong & CUES[kind])
-        total = weigh(dangers[kind]["combine"], run.scores[number], heard[number])
+        total = weigh(dangers[kind]["combine"], [run.scores[number], *signs[number]])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
         urgent = next((one for one in runs for hit in one.hits if hit.category == URGENT and kind == "crisis"), None)
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
@@ -112,9 +149,9 @@ def _sort_of(run: Run, strong: set[str]) -> str:
     return max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
 
 
-def weigh(weights: Sequence[float], said: float, heard: float) -> float:
-    """What speaks for a danger in a turn: the score of its highest run, and that of the answer."""
-    return round(float(weights[0] * said + weights[1] * heard + weights[2]), 6)
+def weigh(weights: Sequence[float], signs: Sequence[float]) -> float:
+    """What speaks for a danger in a turn: the score of its highest run, that of the answer, and what else is read."""
+    return round(sum(weight * float(sign) for weight, sign in zip(weights, signs, strict=False)) + weights[-1], 6)
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ from h2htalk.chat.engines import model_identity
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.run import RuleFactory, StageRun
-from h2htalk.curation.safety import companion, crisis, lexicons
+from h2htalk.curation.safety import companion, crisis, danger_encoder, lexicons
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import load_classifier, load_joint, read_together
@@ -29,11 +29,17 @@ VERSION = 6
 Terms = Mapping[Language, frozenset[str]]
 
 
-def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Explicit = "remove") -> Assessment:
+def assess(
+    dialogue: Dialogue,
+    terms: frozenset[str] = frozenset(),
+    explicit: Explicit = "remove",
+    encoder: crisis.Encoder | None = None,
+) -> Assessment:
     """Decide on a dialogue: keep it, keep it with tags, keep it for a person to decide, or remove it.
 
     `terms`: politically sensitive terms of the user's own (`lexicons.read_terms`); `explicit`: whether a companion's
-    sexual content between adults removes the dialogue or tags it. The decision depends on this dialogue alone.
+    sexual content between adults removes the dialogue or tags it; `encoder`: a second reader of dangers. The decision
+    depends on this dialogue alone.
     """
     language = dialogue.language
     thresholds = {**load_classifier(lexicons.OFFENSIVE, language).manifest, **language_data(lexicons.INSULTS, language)}
@@ -64,7 +70,7 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
         if turn.role == "user" and (report := lexicons.find_report(turn.content, language)):
             evidence.append(replace(report, turn=at))
     evidence += targets
-    evidence += [*crisis.find_crisis(turns, language), *companion.find_companion(turns, language)]
+    evidence += [*crisis.find_crisis(turns, language, encoder), *companion.find_companion(turns, language)]
     evidence += find_unusable_content(dialogue)
     return decide_safety(dialogue, evidence, thresholds, explicit)
 
@@ -122,7 +128,9 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         "explicit": settings.explicit,
     }
     guard = CallSettings(settings.guard, settings.max_cost, prices=spec.prices) if settings.guard else None
-    arguments = (guard, settings.sensitive, settings.explicit, str(workspace.stage("safety").path))
+    encoded = settings.dangers == "encoder"
+    values |= {"encoder": danger_encoder.identity()} if encoded else {}
+    arguments = (guard, settings.sensitive, settings.explicit, str(workspace.stage("safety").path), encoded)
     return StageRun("safety", VERSION, values, RuleFactory(open_rule, arguments), calls=(guard,) if guard else ())
 
 
@@ -130,10 +138,12 @@ def _read_terms(path: str) -> Terms:
     return {language: lexicons.read_terms(path, language) for language in LANGUAGES}
 
 
-def open_rule(guard: CallSettings | None, sensitive: str, explicit: Explicit, folder: str) -> PartRule:
-    """The rule of the stage, with or without a guard, whose replies are stored in `folder`."""
+def open_rule(
+    guard: CallSettings | None, sensitive: str, explicit: Explicit, folder: str, encoded: bool = False
+) -> PartRule:
+    """The rule of the stage, with or without an encoder and a guard, whose replies are stored in `folder`."""
     calls = ModelCalls(guard, Path(folder), "safety") if guard is not None else None
-    return _Rule(calls, _read_terms(sensitive), explicit)
+    return _Rule(calls, _read_terms(sensitive), explicit, danger_encoder.load_encoder() if encoded else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,11 +153,12 @@ class _Rule:
     guard: ModelCalls | None
     terms: Terms
     explicit: Explicit
+    encoder: crisis.Encoder | None
 
     def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         read = [read_dialogue(record) for record in records]
         dialogues = [one for one in read if isinstance(one, Dialogue)]
-        assessed = {one.id: assess(one, self.terms[one.language], self.explicit) for one in dialogues}
+        assessed = {one.id: assess(one, self.terms[one.language], self.explicit, self.encoder) for one in dialogues}
         verdicts: dict[str, Verdict] = {}
         if self.guard is not None:
             requests = [guard_request(one) for one in dialogues if _is_undecided(assessed[one.id])]

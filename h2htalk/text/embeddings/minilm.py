@@ -97,8 +97,8 @@ def pad(rows: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
     return [ids, mask]
 
 
-def build_graph(weights: Weights) -> Any:
-    """Build the encoder: ids and mask (batch, tokens) -> mean over the mask (batch, 384), not yet of length 1."""
+def build_graph(weights: Weights, layers: int = LAYERS) -> Any:
+    """Build the encoder: ids or words' vectors, and mask (batch, tokens) -> (batch, 384), means not yet of length 1."""
     from openvino import Model, Type
     from openvino import opset13 as ops
 
@@ -120,18 +120,19 @@ def build_graph(weights: Weights) -> Any:
         mixed = ops.transpose(ops.matmul(ops.softmax(scores, -1), value, False, False), [0, 2, 1, 3])
         return ops.reshape(mixed, [0, 0, WIDTH], special_zero=True)
 
-    ids = ops.parameter([-1, -1], Type.i64, name="ids")
+    table = weights.get("embeddings.word_embeddings.weight")
+    ids = ops.parameter([-1, -1, WIDTH], Type.f32) if table is None else ops.parameter([-1, -1], Type.i64, name="ids")
     mask = ops.parameter([-1, -1], Type.i64, name="mask")
     kept = ops.convert(mask, "f32")
     # Added to the attention scores: 0 for a token, a very negative number for padding. (batch, 1, 1, tokens)
     bias = ops.multiply(ops.subtract(ops.unsqueeze(kept, [1, 2]), np.float32(1)), np.float32(1e9))
     scale = np.float32((WIDTH // HEADS) ** -0.5)
     positions = ops.range(np.int64(0), ops.gather(ops.shape_of(ids), np.int64(1), np.int64(0)), np.int64(1), "i64")
-    words = ops.gather(weights["embeddings.word_embeddings.weight"], ids, np.int64(0))
+    words = ids if table is None else ops.gather(table, ids, np.int64(0))
     places = ops.gather(weights["embeddings.position_embeddings.weight"], positions, np.int64(0))
     segment = weights["embeddings.token_type_embeddings.weight"][0]
     hidden = normalised("embeddings.LayerNorm", ops.add(ops.add(words, places), segment))
-    for name in (f"encoder.layer.{layer}" for layer in range(LAYERS)):
+    for name in (f"encoder.layer.{layer}" for layer in range(layers)):
         joined = dense(f"{name}.attention.output.dense", attention(f"{name}.attention.self", hidden))
         attended = normalised(f"{name}.attention.output.LayerNorm", ops.add(joined, hidden))
         inner = ops.gelu(dense(f"{name}.intermediate.dense", attended), "erf")
