@@ -36,8 +36,7 @@ from h2htalk.text.model_files import find_packaged
 
 HELD, STEPS, RANK, TOKENS, RATE = 0, 2200, 16, 1800, 1e-3
 DRAWN = {"own": 0.6, "ordinary": 0.4, "others": 0.2}  # the share in an epoch of examples that are of no kind
-# Oblique items of the bundled splits are read differently by people too.
-LOOSER = {"bundled": 0.02, "look_alike": 0.02, "near": 0.03}
+BUNDLED, NEAR = 0.02, 0.03  # limits beside those of the words; oblique items are read differently by people too
 MEASURED = ("topical", "kdconv", "bundled", "smilechat", "counsel", "talks", "dev")
 
 
@@ -179,12 +178,11 @@ def thresholds(corpus: Corpus) -> dict[str, Any]:
             turns, whole = load_encoder().read([(one.text, one.answer) for one in talk.said], [True] * len(places))
             scores[places, 0], scores[places, 1] = turns, whole
     words = load_joint(crisis.DATA, corpus.language).manifest["dangers"]
-    return {
-        kind: weigh(
-            corpus, kind, {**MOST[kind], **LOOSER}, [*scores[:, :, number].T], words[kind]["combine"], (NEVER, HELD)
-        )
-        for number, kind in enumerate(DANGERS)
-    }
+    found = {}
+    for number, kind in enumerate(DANGERS):
+        limits, further = {"near": NEAR, **MOST[kind], "bundled": BUNDLED}, [*scores[:, :, number].T]
+        found[kind] = weigh(corpus, kind, limits, further, words[kind]["combine"], (NEVER, HELD))
+    return found
 
 
 def main() -> None:
