@@ -373,7 +373,9 @@ def weigh(
     print(kind, high, cue, possible)
     found: dict[str, Any] = {"combine": weights, "high": round(max(high.values()), 4)}
     found["cued"] = round(min(found["high"], max(cue.values())), 4)
-    if kind == "crisis":
+    if further:
+        found["cued"] = found["high"]  # the encoder reads more than a cue says
+    elif kind == "crisis":
         found |= {"possible": round(max(possible.values()), 4), "hint": round(max(hint.values()), 4)}
     if further:
         faint = x[:, :2] @ np.array(words[:2]) + words[2]

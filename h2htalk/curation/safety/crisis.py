@@ -136,10 +136,12 @@ def _in_turn(
         if urgent or total >= dangers[kind]["cued" if cued else "high"]:
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
-        elif kind == "crisis" and not tagged:  # the last one
-            if total >= dangers[kind]["possible"]:
+        elif kind == "crisis" and not tagged:  # the last one; doubts are the words' alone
+            words = load_joint(DATA, language).manifest["dangers"][kind]
+            doubt = weigh(words["combine"], [run.scores[number], signs[number][0]])
+            if doubt >= words["possible"]:
                 yield evidence("doubt", POSSIBLE, sure, run)
-            elif cued or total >= dangers[kind]["hint"]:
+            elif cued or doubt >= words["hint"]:
                 yield evidence("doubt", HINT, sure, run)
 
 

@@ -52,8 +52,6 @@ _PIECE = re.compile(
     "[\u0020-\u007e\u2000-\u206f\u2581\u2600-\u27bf\u3000-\u303f\u4e00-\u9fff\uff00-\uffef\U0001f300-\U0001faff]+"
 )
 
-Rows = Sequence[Sequence[int]]
-
 
 class BaseModel(NamedTuple):
     """The published model: its pieces with their numbers and scores, its weights by the names of the graph, and the
@@ -192,4 +190,5 @@ def load_encoder() -> DangerEncoder:
 def identity() -> str:
     """What the encoder's scores depend on. Raises MissingExtraError where it cannot be loaded."""
     load_encoder()
-    return f"{WEIGHTS.sha256[:12]} {sha256_of(DATA / 'adapters.weights')[:12]}"
+    own = (sha256_of(DATA / name)[:12] for name in ("adapters.weights", *(f"{one}.json" for one in LANGUAGES)))
+    return " ".join([WEIGHTS.sha256[:12], *own])
