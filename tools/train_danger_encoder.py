@@ -1,182 +1,110 @@
 """Train the adapters of the second reader of dangers (`curation/safety/danger_encoder.py`), and set its thresholds.
 
-    H2HTALK_DATA=... python tools/train_danger_encoder.py [--thresholds]
+    H2HTALK_DATA=... python tools/train_danger_encoder.py prepare FOLDER
+    python tools/learn_adapters.py FOLDER        (on any machine: it needs the folder and torch)
+    H2HTALK_DATA=... python tools/train_danger_encoder.py ship FOLDER
 
-It learns what tools/train_dangers.py learns from, and dialogues of children by more authors (crisis/minors_*.jsonl),
-but for one fold of five, which the thresholds come from: what the words say (of models that did not see that fold), the
-turn, and all turns together are weighed by a regression. 1.3 million numbers are learned, in about an hour on two
-cores. `--thresholds` keeps the adapters.
+It learns what tools/train_dangers.py learns from, and dialogues by more authors (crisis/more_*.jsonl). What the words
+say, the turn with its answer, and all turns together are weighed by a regression, of dialogues and authors that none of
+the models saw.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
-import random
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
+from learn_adapters import HELD
 from numpy.typing import NDArray
 from safety.shipping import write_manifest
-from torch import nn
-from torch.nn.functional import binary_cross_entropy_with_logits, linear
 from train_dangers import CRISIS, MOST, NEVER, UNSURE, Corpus, Talk, all_talks, author_talks, of_kind, weigh
-from transformers import BertConfig, BertModel
 
-from h2htalk.curation.safety import crisis, danger_encoder
+from h2htalk.curation.safety import crisis
 from h2htalk.curation.safety.crisis import DANGERS
-from h2htalk.curation.safety.danger_encoder import DATA, INNER, LAYERS, MATRICES, WIDTH, Tokens, load_encoder, unpacked
+from h2htalk.curation.safety.danger_encoder import DATA, WEIGHTS, Tokens, read_base, unpacked
 from h2htalk.curation.safety.ngram_classifier import load_joint
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.text.model_files import find_packaged
 
-HELD, STEPS, RANK, TOKENS, RATE = 0, 2200, 16, 1800, 1e-3
-DRAWN = {"own": 0.6, "ordinary": 0.4, "others": 0.2}  # the share in an epoch of examples that are of no kind
+DRAWN = {"own": 0.4, "ordinary": 0.2, "others": 0.1}  # the share in an epoch of examples that are of no kind
+SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the companion's answer
 BUNDLED, NEAR = 0.02, 0.03  # limits beside those of the words; oblique items are read differently by people too
 MEASURED = ("topical", "kdconv", "bundled", "smilechat", "counsel", "talks", "dev")
 
 
 class Example(NamedTuple):
-    """Tokens, whether they are of each danger, what that counts, and how often an epoch holds them."""
+    """Tokens, whether they are of each danger, what that counts, how often an epoch holds them, and whether they are
+    what the shipped reader reads of a text that measures."""
 
     tokens: list[int]
     wanted: list[float]
     counts: list[float]
     drawn: float
+    scored: bool = False
 
 
-def examples(corpus: Corpus, tokens: Tokens) -> Iterator[Example]:
-    """Each turn of the other folds, with or without its answer, and each dialogue as one."""
+def examples(corpus: Corpus, tokens: Tokens) -> Iterator[tuple[int, Example]]:
+    """Each turn, with or without its answer, and each dialogue as one; with their folds. What is scored comes in the
+    order of talks: the turns of one, and the whole."""
     of = [corpus.weights(kind) for kind in DANGERS]
     for talk, places in zip(corpus.talks, corpus.place, strict=True):
-        if corpus.fold[places[0]] in (HELD, NEVER):
-            continue
-        small = corpus.language == "en" and random.random() < 0.3
-        said = [(one.text.lower() if small else one.text, one.answer) for one in talk.said]
-        said = [(text, answer if random.random() < 0.8 else None) for text, answer in said]
-        turns, whole = tokens.rows(said)
-        for row, at in zip(turns, places, strict=True):
-            counts = [float(weights[at]) for _, weights in of]
-            wanted = [float(marks[at]) for marks, _ in of]
-            if any(counts):
-                yield Example(row, wanted, counts, 1.0 if any(wanted) else DRAWN.get(corpus.turns[at].source, 1.0))
-        if len(places) > 1 and talk.source in MEASURED:
-            yield whole_example(talk, whole)
+        measured = talk.source in MEASURED
+        whole = whole_of(talk) if measured else None
+        for small, case in ((False, 1.0 - SMALL), (True, SMALL)) if corpus.language == "en" else ((False, 1.0),):
+            for heard, share in ((True, HEARD), (False, 1.0 - HEARD)):
+                said = [(one.text.lower() if small else one.text, one.answer if heard else None) for one in talk.said]
+                turns, together = tokens.rows(said)
+                scored = measured and heard and not small
+                for row, at in zip(turns, places, strict=True):
+                    counts = [float(weights[at]) for _, weights in of]
+                    wanted = [float(marks[at]) for marks, _ in of]
+                    often = 1.0 if any(wanted) else DRAWN.get(corpus.turns[at].source, 1.0)
+                    often *= case * share * any(counts)
+                    if often or scored:
+                        yield corpus.fold[at], Example(row, wanted, counts, often, scored)
+                if whole and heard:
+                    often = whole.drawn * case * (len(places) > 1)
+                    yield corpus.fold[places[0]], whole._replace(tokens=together, drawn=often, scored=scored)
 
 
-def whole_example(talk: Talk, tokens: list[int]) -> Example:
+def whole_of(talk: Talk) -> Example:
     marks = {mark for one in talk.said for mark in one.marks}
     wanted = [float(any(of_kind(one.marks, kind) for one in talk.said)) for kind in DANGERS]
     written = talk.source == "talks"
     known = (own or UNSURE[kind].isdisjoint(marks) for kind, own in zip(DANGERS, wanted, strict=True))
     counts = [(2.0 if written else 1.0) * bool(one) for one in known]
-    return Example(tokens, wanted, counts, 1.0 if written or any(wanted) else DRAWN["ordinary"])
+    return Example([], wanted, counts, 1.0 if written or any(wanted) else DRAWN["ordinary"])
 
 
-class Adapted(nn.Module):
-    """A matrix that stays, and what is added to it."""
-
-    def __init__(self, fixed: nn.Linear) -> None:
-        super().__init__()
-        self.fixed = fixed
-        self.down = nn.Parameter(torch.randn(RANK, fixed.in_features) / math.sqrt(fixed.in_features))
-        self.up = nn.Parameter(torch.zeros(fixed.out_features, RANK))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        added: torch.Tensor = self.fixed(x) + 2.0 * linear(linear(x, self.down), self.up)
-        return added
-
-
-class Learner(nn.Module):
-    """The encoder with adapters and a row of weights for each danger."""
-
-    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
-        super().__init__()
-        shape: dict[str, Any] = {"hidden_size": WIDTH, "intermediate_size": INNER, "num_hidden_layers": LAYERS}
-        config = BertConfig(vocab_size=1, **shape, hidden_dropout_prob=0.05, attention_probs_dropout_prob=0.05)
-        self.bert = BertModel(config, add_pooling_layer=False)
-        missing = self.bert.load_state_dict({name: torch.tensor(w) for name, w in weights.items()}, strict=False)
-        assert missing.missing_keys == ["embeddings.word_embeddings.weight"], missing
-        self.bert.requires_grad_(False)
-        self.adapted = dict(self._adapt())
-        self.head = nn.Linear(WIDTH, len(DANGERS))
-        nn.init.normal_(self.head.weight, std=0.02)
-        nn.init.constant_(self.head.bias, -3.0)
-
-    def _adapt(self) -> Iterator[tuple[str, Adapted]]:
-        for name in (f"encoder.layer.{layer}.{name}" for layer in range(LAYERS) for name, *_ in MATRICES.values()):
-            parent, _, last = name.rpartition(".")
-            module = Adapted(self.bert.get_submodule(name))  # type: ignore[arg-type]
-            setattr(self.bert.get_submodule(parent), last, module)
-            yield name, module
-
-    def forward(self, words: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            hidden = self.bert(inputs_embeds=words, attention_mask=mask).last_hidden_state.float()
-        scores: torch.Tensor = self.head((hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
-        return scores
+def prepare(corpora: Sequence[Corpus], folder: Path) -> None:
+    """Write the examples, and of the published model what they need."""
+    base = read_base(find_packaged(WEIGHTS, "training"))
+    tokens = Tokens(base.pieces)
+    folds, rows = zip(*(one for corpus in corpora for one in examples(corpus, tokens)), strict=True)
+    used, flat = np.unique(np.concatenate([row.tokens for row in rows]), return_inverse=True)
+    arrays: dict[str, Any] = {name: np.array([getattr(row, name) for row in rows]) for name in Example._fields[1:]}
+    starts = np.cumsum([0, *(len(row.tokens) for row in rows)])
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(
+        folder / "examples.npz", tokens=flat.astype(np.uint16), starts=starts, fold=np.array(folds), **arrays
+    )
+    weights = {**base.weights, "words": unpacked(base.words[used])}
+    np.savez_compressed(folder / "base.npz", **{name: one.astype(np.float16) for name, one in weights.items()})
+    print(len(rows), "examples,", len(flat), "tokens,", len(used), "kinds of them")
 
 
-def learn(rows: list[Example], weights: Mapping[str, NDArray[Any]], words: NDArray[Any]) -> Learner:
-    """STEPS batches of about TOKENS tokens; the rate rises for sixty and falls to nothing."""
-    model = Learner(weights).train()
-    own = [parameter for module in model.adapted.values() for parameter in (module.down, module.up)]
-    groups = [{"params": own, "lr": RATE}, {"params": model.head.parameters(), "lr": 4 * RATE}]
-    optimizer, losses = torch.optim.AdamW(groups, weight_decay=0.01), list[float]()
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min((n + 1) / 60, max(0.02, 1 - n / STEPS)))
-    while len(losses) < STEPS:
-        for batch in batches_of([row for row in rows if random.random() < row.drawn]):
-            mask = torch.zeros(len(batch), max(len(row.tokens) for row in batch), dtype=torch.long)
-            vectors = torch.zeros(*mask.shape, WIDTH)
-            for at, row in enumerate(batch):
-                mask[at, : len(row.tokens)] = 1
-                vectors[at, : len(row.tokens)] = torch.tensor(unpacked(words[row.tokens]))
-            wanted, counts = torch.tensor([row.wanted for row in batch]), torch.tensor([row.counts for row in batch])
-            errors = binary_cross_entropy_with_logits(model(vectors, mask), wanted, reduction="none")
-            loss = (errors * counts).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(own, 1.0)
-            optimizer.step()
-            schedule.step()
-            losses.append(loss.item())
-            if len(losses) % 100 == 0:
-                print(len(losses), round(float(np.mean(losses[-100:])), 4), flush=True)
-            if len(losses) == STEPS:
-                break
-    return model
-
-
-def batches_of(rows: list[Example]) -> list[list[Example]]:
-    batches: list[list[Example]] = [[]]
-    for row in sorted(rows, key=lambda row: len(row.tokens) + 4 * random.random()):
-        if len(batches[-1]) * len(row.tokens) > TOKENS or len(batches[-1]) >= 80:
-            batches.append([])
-        batches[-1].append(row)
-    random.shuffle(batches)
-    return batches
-
-
-def save(model: Learner) -> None:
-    head = {"head.weight": model.head.weight, "head.bias": model.head.bias}
-    ups = {f"{name}.up": 2.0 * module.up for name, module in model.adapted.items()}
-    downs = {f"{name}.down": module.down for name, module in model.adapted.items()}
-    arrays = {name: one.detach().numpy().astype(np.float16) for name, one in {**head, **ups, **downs}.items()}
-    with (DATA / "adapters.weights").open("wb") as file:
-        np.savez_compressed(file, **arrays)
-
-
-def thresholds(corpus: Corpus) -> dict[str, Any]:
-    """What the held fold and the development set say: see `train_dangers.weigh`."""
+def thresholds(corpus: Corpus, read: Iterator[NDArray[np.float32]]) -> dict[str, Any]:
+    """What the texts that measure say: see `train_dangers.weigh`. `read`: the scores of what is scored, in order."""
     scores = np.full((len(corpus.turns), 2, len(DANGERS)), np.nan)
     for talk, places in zip(corpus.talks, corpus.place, strict=True):
-        if corpus.fold[places[0]] in (HELD, NEVER) and talk.source in MEASURED:
-            turns, whole = load_encoder().read([(one.text, one.answer) for one in talk.said], [True] * len(places))
-            scores[places, 0], scores[places, 1] = turns, whole
+        if talk.source in MEASURED:
+            scores[places, 0] = [next(read) for _ in places]
+            scores[places, 1] = next(read)
     words = load_joint(crisis.DATA, corpus.language).manifest["dangers"]
     found = {}
     for number, kind in enumerate(DANGERS):
@@ -187,24 +115,22 @@ def thresholds(corpus: Corpus) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--thresholds", action="store_true", help="keep the adapters, set the thresholds again")
+    parser.add_argument("step", choices=("prepare", "ship"))
+    parser.add_argument("folder", type=Path)
     options = parser.parse_args()
-    random.seed(0)
-    torch.manual_seed(0)
     corpora = list[Corpus]()
     for language in LANGUAGES:
-        minors = (talk for path in sorted(CRISIS.glob(f"minors_{language}_*.jsonl")) for talk in author_talks(path))
-        corpora.append(Corpus(language, [*all_talks(language, Path(os.environ["H2HTALK_DATA"])), *minors]))
-    if not options.thresholds:
-        base = danger_encoder.read_base(find_packaged(danger_encoder.WEIGHTS, "training"))
-        tokens = Tokens(base.pieces)
-        rows = [row for corpus in corpora for row in examples(corpus, tokens)]
-        print(len(rows), "examples", flush=True)
-        save(learn(rows, base.weights, base.words))
+        more = (talk for path in sorted(CRISIS.glob(f"more_{language}_*.jsonl")) for talk in author_talks(path))
+        corpora.append(Corpus(language, [*all_talks(language, Path(os.environ["H2HTALK_DATA"])), *more]))
+    if options.step == "prepare":
+        prepare(corpora, options.folder)
+        return
+    scored = np.load(options.folder / "examples.npz")["scored"]
+    read = iter(np.load(options.folder / "scores.npy")[scored])
     for corpus in corpora:
-        write_manifest(DATA, corpus.language, {"dangers": {}})  # the encoder reads it
-    for corpus in corpora:
-        write_manifest(DATA, corpus.language, {"dangers": thresholds(corpus), "texts_sha256": corpus.digest})
+        write_manifest(DATA, corpus.language, {"dangers": thresholds(corpus, read), "texts_sha256": corpus.digest})
+    assert next(read, None) is None, "other texts than these were read"
+    shutil.copy(options.folder / "adapters.npz", DATA / "adapters.weights")
 
 
 if __name__ == "__main__":
