@@ -1,6 +1,6 @@
 """FairEval on judgements that others made in both orders, with gold: does entropy find the wrong ones?
 
-    python tools/bench_faireval.py [--data FOLDER]
+    H2HTALK_DATA=... python tools/bench_faireval.py
 
 Reads `faireval/llmbar_judgements.jsonl` (LLMBar, MIT). Prompt strategies stand in for evidence samples. For each judge:
 accuracy (a tie counts half) of one call, of the calibrated verdict, and after a share of the items is handed to
@@ -10,7 +10,6 @@ the two orders disagree and how often the first position wins then.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Literal
 
-from vote_measures import cohen_kappa
+from sklearn.metrics import cohen_kappa_score
 
 from h2htalk.curation.review.faireval import (
     Calibration,
@@ -31,7 +30,6 @@ from h2htalk.curation.review.faireval import (
     check_judge,
     escalate,
 )
-from h2htalk.rounds.aggregation.votes import Vote
 
 SHARES = (0.1, 0.2)
 # As strategies: how the judge was asked. The others of the file ask several times themselves.
@@ -91,13 +89,12 @@ def report(judge: str, samples: Mapping[Item, Sequence[EvidenceSample]], gold: M
     verdicts = {name: item.verdict for name, item in found.items()}
     pairs = [(verdicts[name] or "tie", truth[name]) for name in sorted(found)]
     passed = check_judge(verdicts, truth)
-    votes = [Vote(str(n), who, said) for n, pair in enumerate(pairs) for who, said in zip("ab", pair, strict=True)]
     conflicts = [item for item in found.values() if item.scored and item.conflict]
     rate = len(conflicts) / max(1, sum(item.scored for item in found.values()))
     first = sum(item.prefers == "first" for item in conflicts) / max(1, len(conflicts))
     verdict = "accepted" if passed.accepted else f"refused: {passed.reason}"
     print(f"{judge}, n {len(found)}: one call {mean(single):.3f}, calibrated {accuracy(pairs):.3f}", end="")
-    print(f", kappa {cohen_kappa(votes):.3f}")
+    print(f", kappa {cohen_kappa_score(*zip(*pairs, strict=True)):.3f}")
     print(f"  conflicts {rate:.3f}, of these the first position wins {first:.3f}")
     print(f"  judge check: {verdict} [{passed.low:.3f}, {passed.high:.3f}]")
     better = []
@@ -115,12 +112,7 @@ def _alone(sample: EvidenceSample) -> Verdict:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
-    options = parser.parse_args()
-    if options.data is None:
-        parser.error("name the data's folder with --data or H2HTALK_DATA")
-    path = Path(options.data) / "faireval/llmbar_judgements.jsonl"
+    path = Path(os.environ["H2HTALK_DATA"]) / "faireval/llmbar_judgements.jsonl"
     gold, judges = read_gold(path), read(path)
     right = []
     for subset in ("all", *sorted({name for name, _ in gold})):

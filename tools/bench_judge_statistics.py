@@ -26,15 +26,10 @@ def people(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
 
 def judges() -> dict[str, Callable[[np.random.Generator, Values, Values], Values]]:
     """A judge that is too kind, one that prefers length, one that is noisy, and one with rare blunders."""
-    slope = 0.6 * 1.1 / 1.1
-
-    def noisy(rng: np.random.Generator, y: Values, length: Values) -> Values:
-        return 3.8 + slope * (y - 3.8) + 0.8 * rng.standard_normal(len(y))
-
     return {
         "bias": lambda rng, y, length: y + 0.4 + 0.5 * rng.standard_normal(len(y)),
         "length": lambda rng, y, length: y + 0.2 + 0.4 * length + 0.5 * rng.standard_normal(len(y)),
-        "noise": noisy,
+        "noise": lambda rng, y, length: 3.8 + 0.6 * (y - 3.8) + 0.8 * rng.standard_normal(len(y)),
         "blunders": lambda rng, y, length: y - 3.0 * (rng.random(len(y)) < 0.06),
     }
 

@@ -1,6 +1,6 @@
 """Throughput of our recognisers of personal data beside Presidio's engine, on the same texts and entity types.
 
-    python tools/bench_pii.py [--texts 2000] [--rounds 5] [--language en] [--data FOLDER]
+    H2HTALK_DATA=... python tools/bench_pii.py [--texts 2000] [--rounds 5] [--language en]
 
 Presidio's engine has the recognisers of patterns that it ships for these types, over spaCy's tokenizer alone: it looks
 for no names, ours does. For Chinese it ships patterns for e-mail, URL, IP, card and telephone. Rounds take turns, so
@@ -16,7 +16,6 @@ import json
 import logging
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -97,12 +96,9 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--language", choices=("en", "zh"), default=None)
-    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     args = parser.parse_args()
-    if args.data is None:
-        sys.exit("name the folder of public data with --data, or set H2HTALK_DATA")
     for language in [args.language] if args.language else ["en", "zh"]:
-        texts = texts_of(args.data, language, args.texts)
+        texts = texts_of(Path(os.environ["H2HTALK_DATA"]), language, args.texts)
         print(f"# {language}: {len(texts)} texts of {sum(map(len, texts)) / len(texts):.0f} characters")
         runs = {"ours": partial(ours, language=language), "presidio": presidio(language)}
         taken: dict[str, list[float]] = {name: [] for name in runs}

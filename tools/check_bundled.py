@@ -99,17 +99,14 @@ def _texts(split: Split, kind: str, chats: bool = False) -> Iterator[Text]:
         if chats and not said:
             continue
         if kind == "inputs":
-            yield Text(one.id, one.subtask, one.language, _last(one) if chats else _input_text(one))
+            last = one.turns[-1].content if one.turns else str(one.inputs.get("user_message"))
+            yield Text(one.id, one.subtask, one.language, last if chats else _input_text(one))
         else:
             yield from (
                 Text(one.id, one.subtask, one.language, _RE["form"].sub(" ", text))
                 for text in one.references
                 if not is_null_memory(text, one.language)
             )
-
-
-def _last(one: Scenario) -> str:
-    return one.turns[-1].content if one.turns else str(one.inputs["user_message"])
 
 
 def _input_text(one: Scenario) -> str:

@@ -20,7 +20,6 @@ LENGTHS = (20, 40, 80, 160, 400, 1000, 2000)
 KINDS = ("characters", "words", "mixed")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _HAN = "的一是了我不人在他有这个上们来到时大地为子中你说生国年着就那和要她出也得里后自以会家可下而过天去能"
-_CJK = re.compile(r"[\u4e00-\u9fff]")
 
 
 def edited(text: str, share: float, kind: str, language: Language, rng: random.Random) -> str:

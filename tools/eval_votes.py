@@ -1,8 +1,8 @@
 """Evaluate decisions, agreement and adaptive overlap on public votes with gold labels.
 
-python tools/eval_votes.py [--data DIR] [--orders 100]
+H2HTALK_DATA=... python tools/eval_votes.py [--orders 100]
 
-Reads `crowd/d_possent` and `crowd/snow_rte` of the data folder (H2HTALK_DATA). Exit 1 if a value is below its minimum.
+Reads `crowd/d_possent` and `crowd/snow_rte` of the data folder. Exit 1 if a value is below its minimum.
 """
 
 from __future__ import annotations
@@ -109,14 +109,11 @@ def adaptive(table: VoteTable, gold: Mapping[str, str], orders: int) -> dict[int
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--orders", type=int, default=100, help="seeded orders of arrival")
     options = parser.parse_args()
-    if not options.data:
-        parser.error("set the data folder with --data or H2HTALK_DATA")
     below = []
     for name, minima in MINIMA.items():
-        table, gold = read_votes(Path(options.data) / "crowd" / name)
+        table, gold = read_votes(Path(os.environ["H2HTALK_DATA"]) / "crowd" / name)
         print(f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.annotators)} annotators")
         accuracy = accuracies(table, gold)
         below += [f"{name} {method}" for method, least in minima.items() if round(accuracy[method], 2) < least]

@@ -1,6 +1,6 @@
 """Write the packaged SmolLM2-135M-Instruct GGUF as a transformers checkpoint, for `hf:` and for servers.
 
-python tools/export_smollm2.py OUT_DIR [--dtype float32|bfloat16]
+python tools/export_smollm2.py OUT_DIR
 
 OUT_DIR gets model.safetensors, config.json, generation_config.json, the tokenizer and its chat template. The
 weights are the GGUF's Q4_1 values, unpacked: no quality is gained. In float32 (513 MB) the checkpoint is the
@@ -20,12 +20,8 @@ from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 END_OF_TURN = "<|im_end|>"
 
 
-def export(folder: Path, dtype: str = "float32") -> Path:
-    """Write the checkpoint; returns the folder.
-
-    Args:
-        folder: new or empty.
-        dtype: `float32` or `bfloat16`.
+def export(folder: Path) -> Path:
+    """Write the checkpoint into a new or empty folder; returns the folder.
 
     Raises:
         ConfigError: the folder holds files, or the GGUF was changed.
@@ -34,7 +30,7 @@ def export(folder: Path, dtype: str = "float32") -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder}: not an empty folder; name a new one")
     model, tokenizer = load_gguf(find_packaged(SMOLLM2_GGUF, "the exporter"))
-    write_checkpoint(model, tokenizer, folder, dtype)
+    write_checkpoint(model, tokenizer, folder)
     return folder
 
 
@@ -48,7 +44,7 @@ def load_gguf(path: Path) -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-def write_checkpoint(model: Any, tokenizer: Any, folder: Path, dtype: str = "float32") -> None:
+def write_checkpoint(model: Any, tokenizer: Any, folder: Path) -> None:
     """Write what `load_gguf` gave as a checkpoint whose answers end with the template's end of turn."""
     import copy
 
@@ -59,7 +55,7 @@ def write_checkpoint(model: Any, tokenizer: Any, folder: Path, dtype: str = "flo
     # into one made from the configuration alone.
     config = copy.deepcopy(model.config)
     del config.quantization_config
-    plain = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype))
+    plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     plain.load_state_dict(model.state_dict())
     end = tokenizer.convert_tokens_to_ids(END_OF_TURN)
     plain.generation_config = GenerationConfig(bos_token_id=config.bos_token_id, eos_token_id=end, pad_token_id=end)
@@ -72,10 +68,8 @@ def write_checkpoint(model: Any, tokenizer: Any, folder: Path, dtype: str = "flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="OUT_DIR")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
-    arguments = parser.parse_args()
     try:
-        print(export(arguments.folder, arguments.dtype))
+        print(export(parser.parse_args().folder))
     except H2HTalkError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

@@ -5,7 +5,7 @@ python tools/train_pipelines.py --check-teacher         those of the teacher tha
 python tools/train_pipelines.py zh_segmenter zh_parser en_teacher en_parser --work DIR
 
 A teacher that lies in --work is used as it is; remove `en_teacher.pt` to train it anew.
-The data are public (`H2HTALK_DATA`, or --data): treebanks in `ud/`, name sets in `ner/`,
+The data are public (`H2HTALK_DATA`): treebanks in `ud/`, name sets in `ner/`,
 and for the teacher's silver the texts of `safety/diasafety_train.json` and `raw/counselchat_en.csv`. Training needs
 `pip install opencc-python-reimplemented` beside the `analysis`, `embedded` and `local` extras.
 """
@@ -24,14 +24,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="score the shipped pipelines on the test sets")
     parser.add_argument("--record", action="store_true", help="with --check: write the figures down")
     parser.add_argument("--check-teacher", action="store_true", help="score the teacher that lies in --work")
-    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--work", type=Path, default=Path("build/pipelines"), help="for what training leaves behind")
     options = parser.parse_args()
-    if options.data is None:
-        parser.error("name the data's folder with --data or H2HTALK_DATA")
     if not (options.names or options.check or options.check_teacher):
         parser.error("name pipelines to train, or --check or --check-teacher")
-    data = Path(options.data)
+    data = Path(os.environ["H2HTALK_DATA"])
     stored = options.work / "en_teacher.pt"
     if options.names:
         from pipelines.recipes import RECIPES

@@ -23,10 +23,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from eval_safety import smilechat
+from safety.corpora import read_rows
 from safety.shipping import write_classifier
 from sample_readings import chinese, in_half
 from scipy.sparse import csr_matrix
@@ -105,19 +106,15 @@ def unmarked(line: str) -> tuple[str, list[Place]]:
     return text + line[at:], places
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line.strip()]
-
-
 def talks(data: Path, language: str) -> Iterator[Talk]:
     """What is learned from, the labelled lines first."""
     for name in (*SETS, *(["negatives_structured"] if language == "zh" else [])):
         path = ROOT / f"tests/curation/anonymize/sets/{name}_{language}.jsonl"
-        for row in rows(path) if path.exists() else ():
+        for row in read_rows(path) if path.exists() else ():
             spans = [(span["start"], span["end"], span["type"]) for span in row.get("spans", ())]
             yield Talk("line", row["id"], [row["text"]], [spans])
     for path in sorted((ROOT / "tools/private").glob(f"{language}_*.jsonl")):
-        for row in rows(path):
+        for row in read_rows(path):
             texts, places = zip(*(unmarked(turn["content"]) for turn in row["messages"]), strict=True)
             yield Talk("writer", path.stem, texts, places)
     for user, days in json.loads((data / f"raw/memorybank_{language}.json").read_bytes()).items():
@@ -131,7 +128,7 @@ def talks(data: Path, language: str) -> Iterator[Talk]:
 
 
 def public_english(data: Path) -> Iterator[tuple[str, list[str]]]:
-    for row in rows(data / "raw/topical_chat_valid_en.jsonl"):
+    for row in read_rows(data / "raw/topical_chat_valid_en.jsonl"):
         if in_half(row["id"], "even"):
             yield "topical", [turn["content"] for turn in row["messages"]]
     with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
@@ -141,13 +138,13 @@ def public_english(data: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def public_chinese(data: Path) -> Iterator[tuple[str, list[str]]]:
-    for row in rows(ROOT / "tools/safety/texts_zh.jsonl"):
+    for row in read_rows(ROOT / "tools/safety/texts_zh.jsonl"):
         yield "unlabelled", [row["text"]]
     for path in sorted([*(ROOT / "tools/crisis").glob("[!g]*_zh*.txt"), *(ROOT / "tools/gates").glob("*_zh_*.txt")]):
         yield from (("unlabelled", [line]) for line in path.read_text("utf-8").splitlines())
     for one in [*chinese(data, "even"), *smilechat(data / "raw/smilechat_zh.jsonl")]:
         yield "smile", [turn.content for turn in one.messages]
-    for row in rows(data / "raw/kdconv_dev_zh.jsonl"):
+    for row in read_rows(data / "raw/kdconv_dev_zh.jsonl"):
         if in_half(row["id"], "even"):
             yield "kdconv", [turn["content"] for turn in row["messages"]]
     for row in json.loads((data / "raw/emollm_aiwei_zh.json").read_text("utf-8")):

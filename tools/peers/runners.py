@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from h2htalk.data.splits import load_split
+
 HERE = Path(__file__).parent
 # Runs a fresh environment must not answer from an earlier one, nor reach for a network.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -30,17 +32,13 @@ def write_prompts(python: Path, split: Path, out: Path) -> None:
     """One line an item: id, messages, their flattened text, reference, language. From `h2htalk prompts show all`."""
     command = [str(python.with_name("h2htalk")), "prompts", "show", "all", "--split", str(split), "--sap", "none"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    scenarios = {}
-    with (split / "scenarios.jsonl").open(encoding="utf-8") as file:
-        for line in file:
-            record = json.loads(line)
-            scenarios[record["id"]] = record
+    scenarios = {one.id: one for one in load_split(str(split)).scenarios}
     with out.open("w", encoding="utf-8") as file:
         for line in printed.splitlines():
             record = json.loads(line)
             scenario = scenarios[record["id"]]
             record["text"] = "\n\n".join(message["content"] for message in record["messages"])
-            record |= {"reference": scenario["reference"], "language": scenario["language"]}
+            record |= {"reference": scenario.reference, "language": scenario.language}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 

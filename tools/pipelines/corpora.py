@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.treebanks import Sentence, Word, read_conllu, read_uner_words, simplified, split_blocks, without_features
+from pipelines.treebanks import Sentence, read_conllu, read_uner_words, split_blocks
 
 # Relations keep their universal part, and these subtypes: each says something that the pairs or the tree need.
 ENGLISH_SUBTYPES = """nsubj:pass csubj:pass aux:pass compound:prt nmod:poss acl:relcl obl:agent obl:unmarked
@@ -26,45 +26,45 @@ def relation(name: str, subtypes: str) -> str:
     return name if name in subtypes.split() else name.split(":")[0]
 
 
-def _with_relations(sentence: Sentence, subtypes: str) -> Sentence:
-    words = tuple(replace(word, deprel=relation(word.deprel, subtypes)) for word in sentence.words)
+def _english(sentence: Sentence) -> Sentence:
+    words = tuple(replace(word, deprel=relation(word.deprel, ENGLISH_SUBTYPES)) for word in sentence.words)
     return replace(sentence, words=words)
 
 
 def english_trees(data: Path, part: str) -> list[Sentence]:
     """UD English-EWT: `train`, `dev` or `test`."""
-    found = read_conllu(data / f"ud/en_ewt/en_ewt-ud-{part}.conllu.gz")
-    return [_with_relations(sentence, ENGLISH_SUBTYPES) for sentence in found]
+    return [*map(_english, read_conllu(data / f"ud/en_ewt/en_ewt-ud-{part}.conllu.gz"))]
 
 
 def chinese_trees(data: Path) -> tuple[list[Sentence], list[Sentence]]:
     """Train and dev of GSDSimp (its dev file), PUD, HK and CFL, in simplified characters, without features."""
+    from opencc import OpenCC
+
+    simplify = OpenCC("t2s").convert
     train: list[Sentence] = []
     dev: list[Sentence] = []
-    for name, traditional in (
-        ("GSDSimp/zh_gsdsimp-ud-dev", False),
-        ("PUD/zh_pud-ud-test", True),
-        ("HK/zh_hk-ud-test", True),
-        ("CFL/zh_cfl-ud-test", False),
+    for name, convert in (
+        ("GSDSimp/zh_gsdsimp-ud-dev", str),
+        ("PUD/zh_pud-ud-test", simplify),
+        ("HK/zh_hk-ud-test", simplify),
+        ("CFL/zh_cfl-ud-test", str),
     ):
-        sentences = [_chinese(s, traditional) for s in read_conllu(data / f"ud/zh/{name}.conllu")]
+        sentences = [_chinese(s, convert) for s in read_conllu(data / f"ud/zh/{name}.conllu")]
         first, second = split_blocks(sentences)
         train += first
         dev += second
     return train, dev
 
 
-def _chinese(sentence: Sentence, traditional: bool) -> Sentence:
-    plain = _with_relations(without_features(sentence), CHINESE_SUBTYPES)
+def _chinese(sentence: Sentence, convert: Callable[[str], str]) -> Sentence:
+    """Without features and tags, on which the treebanks disagree; no space stands between words."""
+    plain = {"feats": "", "xpos": "", "space_after": False}
+    words = tuple(
+        replace(word, form=convert(word.form), deprel=relation(word.deprel, CHINESE_SUBTYPES), **plain)
+        for word in sentence.words
+    )
     # The parser reads single sentences: the pipeline splits at full stops before it.
-    plain = replace(plain, starts_document=True)
-    return simplified(plain, _to_simplified()) if traditional else plain
-
-
-def _to_simplified():  # type: ignore[no-untyped-def]
-    from opencc import OpenCC
-
-    return OpenCC("t2s").convert
+    return replace(sentence, words=words, starts_document=True)
 
 
 def chinese_words(data: Path) -> list[list[str]]:
@@ -86,8 +86,3 @@ def english_texts(data: Path) -> Iterator[str]:
                 if text and text not in seen:
                     seen.add(text)
                     yield from text.splitlines()
-
-
-def bare(word: str, space: bool) -> Word:
-    """A word that nothing is known of yet."""
-    return Word(word, "X", "", "", 0, "dep", space)

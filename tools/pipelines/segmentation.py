@@ -1,9 +1,8 @@
-"""Training and scoring of the Chinese segmenter (`h2htalk.text.parsing.chinese_segmenter`)."""
+"""Training of the Chinese segmenter (`h2htalk.text.parsing.chinese_segmenter`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,18 +78,3 @@ def save(segmenter: Segmenter, folder: Path) -> None:
     weights = segmenter.weights[rows].astype(np.float16)
     np.savez_compressed(folder / "weights.npz", rows=rows, weights=weights, transitions=segmenter.transitions)
     segmenter.lexicon.save(folder / "lexicon.npz")
-
-
-def spans(words: Words) -> set[tuple[int, int]]:
-    """Where each word stands: offsets in the text without white space."""
-    ends = list(accumulate(len(word) for word in words))
-    return set(zip([0, *ends[:-1]], ends, strict=True))
-
-
-def word_f1(gold: Iterable[Words], found: Iterable[Words]) -> float:
-    """F1 of words with both boundaries right."""
-    right = total = 0
-    for expected, given in zip(gold, found, strict=True):
-        right += len(spans(expected) & spans(given))
-        total += len(expected) + len(given)
-    return 2 * right / total

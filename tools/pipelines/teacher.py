@@ -10,13 +10,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from pipelines.treebanks import Sentence, Word
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from transformers import AutoModel, AutoTokenizer
+
+from h2htalk.text.model_files import MINILM_WEIGHTS, find_packaged
 
 IGNORED = -100
 MOST_PIECES = 256
@@ -52,8 +53,9 @@ class Labels:
 
 
 class Teacher(nn.Module):
-    def __init__(self, folder: Path, labels: Labels, width: int = 384, arc: int = 256, rel: int = 96) -> None:
+    def __init__(self, labels: Labels, width: int = 384, arc: int = 256, rel: int = 96) -> None:
         super().__init__()
+        folder = find_packaged(MINILM_WEIGHTS, "the teacher").parent
         self.labels = labels
         self.tokenizer = AutoTokenizer.from_pretrained(folder)
         self.encoder = AutoModel.from_pretrained(folder)

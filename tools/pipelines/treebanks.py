@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import gzip
 import random
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -81,18 +81,6 @@ def _words(rows: list[list[str]]) -> Iterator[Word]:
                 deprel=row[7],
                 space_after=inside.get(int(number), space),
             )
-
-
-def without_features(sentence: Sentence) -> Sentence:
-    """Chinese: treebanks disagree on features and tags, and no space stands between words."""
-    words = tuple(replace(word, feats="", xpos="", space_after=False) for word in sentence.words)
-    return replace(sentence, words=words)
-
-
-def simplified(sentence: Sentence, convert: Callable[[str], str]) -> Sentence:
-    """Traditional characters to simplified ones, word by word."""
-    words = tuple(replace(word, form=convert(word.form)) for word in sentence.words)
-    return replace(sentence, words=words, text="".join(word.form for word in words))
 
 
 def split_blocks(sentences: list[T]) -> tuple[list[T], list[T]]:

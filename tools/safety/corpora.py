@@ -128,7 +128,7 @@ def english(data: Path) -> Iterator[Example]:
 def ordinary(data: Path, language: str) -> Iterator[Example]:
     """Messages of ordinary dialogues, of the half for development: those whose id has an even SHA-256."""
     for name, speakers in ORDINARY[language].items():
-        for row in _lines(data / f"raw/{name}.jsonl"):
+        for row in read_rows(data / f"raw/{name}.jsonl"):
             for said in row["messages"] if is_even(row["id"]) else ():
                 if said["role"] in speakers:
                     yield Example(said["content"], False, 1.0, "ordinary")
@@ -141,7 +141,7 @@ def is_even(name: str) -> bool:
 
 def own(language: Language) -> Iterator[Example]:
     """Our own texts; a pattern becomes several texts, which share its weight."""
-    for place, row in enumerate(_lines(OWN / f"texts_{language}.jsonl")):
+    for place, row in enumerate(read_rows(OWN / f"texts_{language}.jsonl")):
         texts = expanded(row["text"], place, language)
         for text in texts:
             yield Example(
@@ -217,7 +217,7 @@ def smilechat(data: Path, *, held_out: bool) -> list[list[str]]:
 
     Several dialogues answer one question: none that opens as a held-out one does is among the others.
     """
-    rows = _lines(data / "raw/smilechat_zh.jsonl")
+    rows = read_rows(data / "raw/smilechat_zh.jsonl")
     asked = {row["messages"][0]["content"] for row in rows if row["id"][-1] in "01"}
     return [
         [message["content"] for message in row["messages"]]
@@ -266,8 +266,9 @@ def esconv(data: Path) -> list[list[str]]:
     return rows
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSONL file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
 def _object(path: Path) -> Any:

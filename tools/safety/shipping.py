@@ -15,6 +15,7 @@ from safety.corpora import training_examples, training_files
 from safety.training import FEATURES, MASKED_FEATURES, train
 
 from h2htalk.curation.safety.lexicons import mask_groups
+from h2htalk.data.files import sha256_of
 from h2htalk.data.languages import Language
 
 
@@ -44,7 +45,7 @@ def make(language: Language, data: Path, folder: Path, masked: bool = False) -> 
             replace(one, text=mask_groups(one.text, language), pattern=one.pattern or one.text) for one in examples
         ]
     model, numbers = train(examples, language, features)
-    hashes = {file.name: _sha256(file) for file in training_files(data, language)}
+    hashes = {file.name: sha256_of(file) for file in training_files(data, language)}
     # The calibrated probability is the logistic function of slope * margin + offset.
     manifest = {
         "language": language,
@@ -73,7 +74,3 @@ def read_manifest(folder: Path, language: str) -> dict[str, Any]:
 def write_manifest(folder: Path, language: str, manifest: dict[str, Any]) -> None:
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     (folder / f"{language}.json").write_text(text, encoding="utf-8")
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -145,7 +145,7 @@ def test_a_judge_at_or_below_chance_is_refused() -> None:
 
 
 def test_entropy_beats_chance_on_public_judgements(shared_data: Path) -> None:
-    tool = [sys.executable, str(ROOT / "tools/bench_faireval.py"), "--data", str(shared_data)]
+    tool = [sys.executable, str(ROOT / "tools/bench_faireval.py")]
     done = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "judge check: refused: at or below chance" in done.stdout
