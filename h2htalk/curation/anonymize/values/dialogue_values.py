@@ -25,7 +25,7 @@ from h2htalk.curation.anonymize.spans import DIGITS, FIGURE, Span, normalize_tex
 from h2htalk.curation.anonymize.structured.reading import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas
-from h2htalk.text.chinese_characters import DOUBLE_SURNAMES, SURNAMES, looks_foreign
+from h2htalk.text.chinese_characters import DOUBLE_SURNAMES, SURNAMES, looks_foreign, simplified
 from h2htalk.text.help_lines import read_help_lines
 from h2htalk.text.language_data import pattern_table, read_data, read_lines
 from h2htalk.text.phrases import PhraseIndex
@@ -106,14 +106,21 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
         continues = following is not None and to_lower(following[1]) not in words().words
         if not continues and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, COMPANION, 1.0))
-    told = list(_casts(language).find(lowered))
-    cast = _index(tuple(sorted({name for _, _, names in told for name in names}))).find(lowered)
-    unsure = [*((a, b) for a, b, _ in told if b - a > 2), *((a, b) for a, b, _ in cast)]
-    figures = [(*place, 1.0) for place in _figures(language).find(lowered)]
+    lowered = simplified(lowered)
+
+    def follows(cue: str, start: int) -> bool:
+        return _STAYS[cue].search(lowered, max(start - 24, 0), start) is not None
+
+    told, figures = list(_casts(language).find(lowered)), [(*place, 1.0) for place in _figures(language).find(lowered)]
+    cast = {name for _, _, names in told for name in names}
+    whole = [(a, b) for a, b, kind, _ in figures if kind == FIGURE and not follows("private_before", a)]
+    cast |= {lowered[b - 2 : b] for a, b in whole if 2 < b - a < 5 and _HAN.match(lowered, a)}  # 爱玲 beside 张爱玲
+    named = _index(tuple(sorted(cast))).find(lowered)
+    unsure = [*((a, b) for a, b, _ in told if b - a > 2), *((a, b) for a, b, _ in named)]
     for start, end, kind, score in [*figures, *((*place, FIGURE, 0.5) for place in unsure)]:
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
         cues = ("private_before", "met_before")[: 1 + (score < 1)]
-        private = any(_STAYS[cue].search(lowered, max(start - 24, 0), start) for cue in cues)
+        private = any(follows(cue, start) for cue in cues)
         private |= score < 1 and _STAYS["met_behind"].match(text, end) is not None
         if not dotted and not private and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, kind, score))
