@@ -6,10 +6,10 @@
 Writes JSON lines without the rule that made a mark.
 `changed`: dialogues of `smilechat_zh_2` with a replaced passage, each passage with its context; `public`: how many
 dialogues about public people (Topical-Chat, KdConv) are changed; `missed`: dialogues at random with all passages, for
-what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line; `words`:
-messages with a plain word for death. English is ESConv dev and CounselChat. A half is chosen by the SHA-256 of an
-item's id or question: `even` is for development, `odd` for a report. The draw depends on --seed alone. `surrogates`:
-pairs of a labelled text and the same with surrogates, of each language by the set's name, as `reading/surrogates.md`
+what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line, `encoded` with
+the encoder; `words`: messages with a plain word for death. English is ESConv dev and CounselChat. A half is chosen by
+the SHA-256 of an item's id or question: `even` is for development, `odd` for a report. The draw depends on --seed
+alone. `surrogates`: pairs of a labelled text and the same with surrogates, of each language by the set's name, as `reading/surrogates.md`
 says; which of them is the original stands in FILE with `.key` behind it.
 """
 
@@ -34,11 +34,15 @@ from train_companion import is_even
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
-from h2htalk.curation.anonymize.values.dialogue_values import collect_values
+from h2htalk.curation.anonymize.values.dialogue_values import collect_values, find_allowed
+from h2htalk.curation.safety.danger_encoder import DangerEncoder, load_encoder
 from h2htalk.curation.safety.stage import assess
+from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn
+from h2htalk.text.chinese_characters import SURNAMES
 
 TYPES = ("PERSON", "ORGANIZATION", "PHONE_NUMBER")
+KINDS = ("changed", "missed", "public", "spans", "tags", "encoded", "words", "surrogates")
 CONTEXT = 60  # characters before and after a mark
 TAGS = ("crisis.", "minor", "grooming", "threat_to_others", "political.")
 DEATH = re.compile(
@@ -80,9 +84,9 @@ def marks(dialogue: Dialogue) -> Iterator[Item]:
             yield {"type": span.type, "turn": at, "text": f"{before}[[{text[span.start : span.end]}]]{after}"}
 
 
-def tags(dialogue: Dialogue) -> Iterator[Item]:
+def tags(dialogue: Dialogue, encoder: DangerEncoder | None = None) -> Iterator[Item]:
     """The tags of a dialogue, each with the messages of its evidence and the seeker's first message."""
-    assessment = assess(dialogue)
+    assessment = assess(dialogue, encoder=encoder)
     for code in sorted(code for code in assessment.reasons if code.startswith(TAGS)):
         turns = sorted({one.turn for one in assessment.evidence if one.category == code})
         said = [dialogue.messages[turn].content[:600] for turn in turns[:3]]
@@ -97,10 +101,33 @@ def words(dialogue: Dialogue) -> Iterator[Item]:
             yield {"before": before, "text": turn.content[:1500]}
 
 
+def named_sentences(path: Path, language: Language) -> Iterator[Item]:
+    """Sentences of a file of Universal NER in which people are named whom our lists do not know: English ones of mail,
+    answers and reviews, Chinese ones with Chinese names, as those of private people are."""
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        name, text = (part[0] if (part := re.findall(f"# {key} = (.*)", block)) else "" for key in ("sent_id", "text"))
+        spans, at = list[Item](), 0
+        for word, tag in re.findall(r"^\d+\t(.+?)\t(\S+)", block, re.MULTILINE):
+            at = text.index(word, at) + len(word)
+            if tag == "B-PER":
+                spans.append({"start": at - len(word), "end": at, "type": "PERSON"})
+            elif tag == "I-PER":
+                spans[-1]["end"] = at
+        known = {place for stays in find_allowed(text, language) for place in range(stays.start, stays.end)}
+        called = [text[span["start"] : span["end"]] for span in spans]
+        public = any(not known.isdisjoint(range(span["start"], span["end"])) for span in spans)
+        public |= language == "zh" and not all(one[0] in SURNAMES and 2 <= len(one) <= 3 for one in called)
+        if spans and not public and len(text) > 20 and name.startswith(("email", "answers", "reviews", "batch")):
+            yield {"id": name, "text": text, "spans": spans}
+
+
 def pairs(path: Path, limit: int, seed: int) -> Iterator[Item]:
     """Labelled texts, each beside itself with surrogates of its spans; `original` says which one it is."""
-    language = "zh" if "zh" in f"{path.parent.name} {path.stem}" else "en"
-    labelled = [row for line in path.read_text("utf-8").splitlines() if (row := json.loads(line))["spans"]]
+    language: Language = "zh" if "zh" in f"{path.parent.name} {path.stem}" else "en"
+    if path.suffix == ".iob2":
+        labelled = list(named_sentences(path, language))
+    else:
+        labelled = [row for line in path.read_text("utf-8").splitlines() if (row := json.loads(line))["spans"]]
     for row in drawn(labelled, limit, seed):
         text, key = row["text"], f"{seed} {row['id']}".encode()
         spans = [Span(one["start"], one["end"], one["type"], 1.0) for one in row["spans"]]
@@ -135,11 +162,12 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
         said = {d.id: [f"{turn.role}: {turn.content}" for turn in d.messages] for d in talks["zh"]}
         yield from ({**item, "messages": said[item["id"]]} for item in drawn(found, limit, seed))
         return
+    readers = {"spans": marks, "tags": tags, "encoded": lambda one: tags(one, load_encoder()), "words": words}
     for language, dialogues in talks.items():
         groups: dict[str, list[Item]] = defaultdict(list)
         tagged = 0
         for dialogue in dialogues:
-            items = list({"spans": marks, "tags": tags, "words": words}[what](dialogue))
+            items = list(readers[what](dialogue))
             tagged += bool(items)
             for item in items:
                 key = item.get("type", what)
@@ -153,10 +181,12 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["changed", "missed", "public", "spans", "tags", "words", "surrogates"])
+    parser.add_argument("what", choices=KINDS)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--half", choices=["even", "odd"])
-    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="labelled texts, of `surrogates`")
+    parser.add_argument(
+        "--sets", type=Path, nargs="+", default=[], help="labelled texts, of `surrogates`: .jsonl or .iob2"
+    )
     parser.add_argument("--limit", type=int, default=300, help="items at most; spans and tags: of a type or language")
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--out", type=Path, required=True)
