@@ -9,8 +9,8 @@ dialogues about public people (Topical-Chat, KdConv) are changed; `missed`: dial
 what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line, `encoded` with
 the encoder; `words`: messages with a plain word for death. English is ESConv dev and CounselChat. A half is chosen by
 the SHA-256 of an item's id or question: `even` is for development, `odd` for a report. The draw depends on --seed
-alone. `surrogates`: pairs of a labelled text and the same with surrogates, of each language by the set's name, as `reading/surrogates.md`
-says; which of them is the original stands in FILE with `.key` behind it.
+alone. `surrogates`: pairs of a labelled text and the same with surrogates, of each language by the set's name, as
+`reading/surrogates.md` says; which of them is the original stands in FILE with `.key` behind it.
 """
 
 from __future__ import annotations
