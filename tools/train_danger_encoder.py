@@ -34,7 +34,8 @@ from h2htalk.text.model_files import find_packaged
 DRAWN = {"own": 0.4, "ordinary": 0.2, "others": 0.1}  # the share in an epoch of examples that are of no kind
 SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the companion's answer
 # Limits beside those of the words: bundled items are oblique on purpose, and people read them differently too.
-NEAR, BUNDLED = 0.03, {kind: 0.02 if kind == "minor" else 0.06 for kind in DANGERS}
+NEAR = {kind: 0.045 if kind == "means" else 0.03 for kind in DANGERS}
+BUNDLED = {kind: 0.02 if kind == "minor" else 0.06 for kind in DANGERS}
 MEASURED = ("topical", "kdconv", "bundled", "smilechat", "counsel", "talks", "dev")
 
 
@@ -109,7 +110,7 @@ def thresholds(corpus: Corpus, read: Iterator[NDArray[np.float32]]) -> dict[str,
     words = load_joint(crisis.DATA, corpus.language).manifest["dangers"]
     found = {}
     for number, kind in enumerate(DANGERS):
-        limits, further = {"near": NEAR, **MOST[kind], "bundled": BUNDLED[kind]}, [*scores[:, :, number].T]
+        limits, further = {"near": NEAR[kind], **MOST[kind], "bundled": BUNDLED[kind]}, [*scores[:, :, number].T]
         found[kind] = weigh(corpus, kind, limits, further, words[kind]["combine"], (NEVER, HELD))
     return found
 
