@@ -133,15 +133,16 @@ def _in_turn(
         urgent = next((one for one in runs for hit in one.hits if hit.category == URGENT and kind == "crisis"), None)
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
         run = urgent or run
-        if urgent or total >= dangers[kind]["cued" if cued else "high"]:
+        words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
+        alone = weigh(words["combine"], [run.scores[number], signs[number][0]])
+        # A crisis that the words tell is one, whatever the rest of a long dialogue is about.
+        if urgent or total >= dangers[kind][limit] or (kind == "crisis" and alone >= words[limit]):
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
         elif kind == "crisis" and not tagged:  # the last one; doubts are the words' alone
-            words = load_joint(DATA, language).manifest["dangers"][kind]
-            doubt = weigh(words["combine"], [run.scores[number], signs[number][0]])
-            if doubt >= words["possible"]:
+            if alone >= words["possible"]:
                 yield evidence("doubt", POSSIBLE, sure, run)
-            elif cued or doubt >= words["hint"]:
+            elif cued or alone >= words["hint"]:
                 yield evidence("doubt", HINT, sure, run)
 
 

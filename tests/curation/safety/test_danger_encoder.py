@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from safety_made import GOLDEN, dialogues
 
 from h2htalk.curation.safety import danger_encoder
-from h2htalk.curation.safety.crisis import DANGERS, POSSIBLE, TAGS, find_crisis
+from h2htalk.curation.safety.crisis import DANGERS, TAGS, find_crisis
 from h2htalk.curation.safety.danger_encoder import UNREAD, DangerEncoder, Tokens, load_encoder, read_base
 from h2htalk.curation.safety.stage import assess, make_stage
 from h2htalk.curation.stages import CurateSpec, SafetySettings
@@ -86,7 +86,10 @@ def test_it_is_asked_where_words_leave_a_doubt_and_then_decides(encoder: DangerE
     assert {"crisis.means", "minor", "grooming", "threat_to_others"} <= found
     assert sure.asked[0][0] == [("I want to die.", "I am here."), ("ok", None)]
     assert sure.asked[0][1][0]
-    assert [one.category for one in find_crisis(dark, "en", calm)] == [POSSIBLE]  # by the words
+    assert [one.category for one in find_crisis(dark, "en", calm)] == ["crisis.ideation"]  # by the words
+    young = (Turn("user", "I'm 13 and in year eight."),)
+    assert [one.category for one in find_crisis(young, "en")] == ["minor"]
+    assert "minor" not in {one.category for one in find_crisis(young, "en", calm)}
 
 
 def test_the_stage_names_it_and_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
