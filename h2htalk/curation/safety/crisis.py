@@ -129,12 +129,13 @@ def _in_turn(
         run = max(runs, key=lambda run: run.scores[number])
         cued = bool(strong & CUES[kind])
         total = weigh(dangers[kind]["combine"], [run.scores[number], *signs[number]])
-        sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
         urgent = next((one for one in runs for hit in one.hits if hit.category == URGENT and kind == "crisis"), None)
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
         run = urgent or run
         words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
         alone = weigh(words["combine"], [run.scores[number], signs[number][0]])
+        said = max(total, alone) if kind == "crisis" else total
+        sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, said)))), 9)
         # A crisis that the words tell is one, whatever the rest of a long dialogue is about.
         if urgent or total >= dangers[kind][limit] or (kind == "crisis" and alone >= words[limit]):
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
