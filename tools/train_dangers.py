@@ -76,6 +76,7 @@ CUED = {
 READ = {"ordinary": 0.02, "support": 0.06}  # dialogues that the encoder reads for a kind
 POSSIBLE = {"ordinary": 0.006, "support": 0.015}
 HINT = {"ordinary": 0.01, "support": 0.05}
+PEERS = "more_peers"  # long conversations of support by authors
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -340,6 +341,9 @@ def weigh(
     wanted, counts = corpus.weights(kind)
     model = LogisticRegression(C=1.0)
     counts = np.where([turn.source == "whole" for turn in corpus.turns], 1.0, counts)
+    if further:  # the score of a window is also that of what stands beside a danger
+        known = [own or UNSURE[kind].isdisjoint(turn.marks) for own, turn in zip(wanted, corpus.turns, strict=True)]
+        counts = np.where([not turn.source for turn in corpus.turns], known, counts)
     learned = (counts > 0) & np.isin(corpus.folds, folds) & ~np.isnan(x).any(axis=1)
     model.fit(x[learned], wanted[learned], sample_weight=counts[learned])
     weights = [*np.maximum(model.coef_[0], 0.0).round(4).tolist(), round(float(model.intercept_[0]), 4)]
@@ -352,15 +356,18 @@ def weigh(
     def strength(talk: Talk) -> float:
         return max(of_kind(one.marks, kind) for one in talk.said)
 
+    def peers(talk: Talk) -> bool:
+        return talk.kind == "look_alike" and talk.group.startswith(PEERS)
+
     marked = {talk.group for talk in corpus.talks if talk.source == REAL[corpus.language] and strength(talk)}
     of = {
-        name: [n for n, talk in enumerate(corpus.talks) if corpus.fold[corpus.place[n][0]] in folds and chosen(talk)]
+        name: [n for n, talk in enumerate(corpus.talks) if corpus.folds[corpus.place[n][0]] in folds and chosen(talk)]
         for name, chosen in (
             ("ordinary", lambda t: t.source in ("topical", "kdconv")),
             ("bundled", lambda t: t.source == "bundled"),
-            ("support", lambda t: t.source == REAL[corpus.language] and t.group not in marked),
+            ("support", lambda t: peers(t) or (t.source == REAL[corpus.language] and t.group not in marked)),
             ("look_alike", lambda t: t.source == "dev" and t.kind == "look_alike"),
-            ("near", lambda t: t.source == "talks" and t.kind == "look_alike"),
+            ("near", lambda t: t.source == "talks" and t.kind == "look_alike" and not peers(t)),
             ("development", lambda t: t.source == "dev" and t.kind == kind),
             ("another author", lambda t: t.source == "talks" and t.kind == kind),
             ("real", lambda t: t.source == REAL[corpus.language] and strength(t) == 1.0),
