@@ -61,9 +61,7 @@ class Encoder(Protocol):
 
     dangers: Mapping[str, Any]  # of each language, weights and thresholds by danger
 
-    def read(
-        self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def read(self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]) -> NDArray[np.float64]: ...
 
 
 class Run(NamedTuple):
@@ -88,8 +86,7 @@ def find_crisis(turns: Sequence[Turn], language: Language, encoder: Encoder | No
     if encoder is not None and any(doubtful := _doubtful(said, language, encoder.dangers[language])):
         answers = [said[at + 1][1] if at + 1 < len(said) and not said[at + 1][0] else None for at in seekers]
         pairs = [(said[at][1], answer) for at, answer in zip(seekers, answers, strict=True)]
-        read, whole = encoder.read(pairs, doubtful)
-        further = np.stack([read, np.broadcast_to(whole, read.shape)], axis=-1)
+        further = encoder.read(pairs, doubtful)
     found: list[Evidence] = []
     for at, more in zip(seekers, further, strict=True):
         text = said[at][1]

