@@ -33,9 +33,12 @@ from h2htalk.text.model_files import find_packaged
 
 DRAWN = {"own": 0.4, "ordinary": 0.2, "others": 0.1}  # the share in an epoch of examples that are of no kind
 SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the companion's answer
-# Limits beside those of the words: bundled items are oblique on purpose, and people read them differently too.
-NEAR = {kind: 0.045 if kind == "means" else 0.03 for kind in DANGERS}
-BUNDLED = {kind: 0.02 if kind == "minor" else 0.06 for kind in DANGERS}
+# Limits in place of those of the words: bundled items are oblique on purpose, and people read them differently too. Of
+# English conversations of support hardly any is about a crisis, so that the same share of false ones weighs more.
+NEAR = {"crisis": 0.045, "means": 0.02, "minor": 0.03, "grooming": 0.03, "threat": 0.012}
+BUNDLED = {"crisis": 0.1, "means": 0.06, "minor": 0.02, "grooming": 0.06, "threat": 0.06}
+SUPPORT = {"means": 0.0035, "minor": 0.01, "grooming": 0.004, "threat": 0.008}
+CRISES = {"en": 0.003, "zh": 0.009}
 MEASURED = ("topical", "kdconv", "bundled", "smilechat", "counsel", "talks", "dev")
 
 
@@ -112,7 +115,9 @@ def thresholds(corpus: Corpus, read: Iterator[NDArray[np.float32]], tokens: Toke
     words = load_joint(crisis.DATA, corpus.language).manifest["dangers"]
     found = {}
     for number, kind in enumerate(DANGERS):
-        limits, further = {"near": NEAR[kind], **MOST[kind], "bundled": BUNDLED[kind]}, [*scores[:, :, number].T]
+        support = SUPPORT.get(kind, CRISES[corpus.language])
+        limits = {**MOST[kind], "near": NEAR[kind], "bundled": BUNDLED[kind], "support": support, "look_alike": 0.02}
+        further = [*scores[:, :, number].T]
         found[kind] = weigh(corpus, kind, limits, further, words[kind]["combine"], (NEVER, HELD))
     return found
 

@@ -73,7 +73,7 @@ CUED = {
     "support": 0.006,
     "look_alike": 0.02,
 }  # where a strong cue of the danger stands too
-READ = {"ordinary": 0.02, "support": 0.06}  # dialogues that the encoder reads for a kind
+READ = {"ordinary": 0.02, "support": 0.15}  # dialogues that the encoder reads for a kind
 POSSIBLE = {"ordinary": 0.006, "support": 0.015}
 HINT = {"ordinary": 0.01, "support": 0.05}
 PEERS = "more_peers"  # long conversations of support by authors

@@ -123,7 +123,7 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
     if role in ("latin_given", "latin_surname"):
         return other_latin(draw, key, gender, surname=role == "latin_surname")
     if role == "initial":
-        return scramble(draw, key[0]).upper() + key[1:]
+        return draw.choice("AABCDEEFGHJJKLLMMNPRRSTW".replace(key[0].upper(), "")) + key[1:]  # no U, X, Z
     if role == "foreign":  # of the list that shares two characters with it, else a western one as long
         pairs = [key[at : at + 2] for at in range(len(key) - 1)]
         as_long = f"foreign_west{min(max(len(key), 2), 4)}"
