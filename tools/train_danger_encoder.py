@@ -35,9 +35,9 @@ DRAWN = {"own": 0.4, "ordinary": 0.2, "others": 0.1}  # the share in an epoch of
 SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the companion's answer
 # Limits in place of those of the words: bundled items are oblique on purpose, and people read them differently too. Of
 # English conversations of support hardly any is about a crisis, so that the same share of false ones weighs more.
-NEAR = {"crisis": 0.045, "means": 0.02, "minor": 0.03, "grooming": 0.03, "threat": 0.012}
-BUNDLED = {"crisis": 0.1, "means": 0.06, "minor": 0.02, "grooming": 0.06, "threat": 0.06}
-SUPPORT = {"means": 0.0035, "minor": 0.01, "grooming": 0.004, "threat": 0.008}
+NEAR = {"crisis": 0.03, "means": 0.02, "minor": 0.03, "grooming": 0.03, "threat": 0.006}
+BUNDLED = {"crisis": 0.06, "means": 0.06, "minor": 0.01, "grooming": 0.06, "threat": 0.06}
+SUPPORT = {"means": 0.0035, "minor": 0.01, "grooming": 0.001, "threat": 0.008}
 CRISES = {"en": 0.003, "zh": 0.009}
 MEASURED = ("topical", "kdconv", "bundled", "smilechat", "counsel", "talks", "dev")
 

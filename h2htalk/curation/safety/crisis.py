@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import load_classifier, load_joint
-from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
+from h2htalk.curation.safety.text_folding import fold, fold_spelling, spelling_place
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import Turn
 from h2htalk.text.language_data import language_data
@@ -46,6 +47,7 @@ POSSIBLE, HINT = "crisis.possible", "crisis.hint"
 CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
 UNHEARD = -4.0  # the least score of an answer, and that of none
 ANSWER = 400  # characters of an answer that are read
+READ, LEAD = {"en": 200, "zh": 70}, {"en": 60, "zh": 20}  # characters of a turn that the encoder reads; before a run
 
 
 @lru_cache(maxsize=16_384)  # the gates of a release ask again
@@ -81,21 +83,34 @@ def find_crisis(turns: Sequence[Turn], language: Language, encoder: Encoder | No
     reads the dialogue too where the words alone do not rule every danger out.
     """
     said = tuple((turn.role == "user", turn.content) for turn in turns)
-    seekers = [at for at, (seeker, _) in enumerate(said) if seeker]
-    further = np.zeros((len(seekers), len(DANGERS), 0))
-    if encoder is not None and any(doubtful := _doubtful(said, language, encoder.dangers[language])):
-        answers = [said[at + 1][1] if at + 1 < len(said) and not said[at + 1][0] else None for at in seekers]
-        pairs = [(said[at][1], answer) for at, answer in zip(seekers, answers, strict=True)]
-        further = encoder.read(pairs, doubtful)
+    spoken = {
+        at: [language, *(one for one in LANGUAGES if one != language and crisis_cues(one).words.search(text))]
+        for at, (seeker, text) in enumerate(said)
+        if seeker
+    }
+    further = np.zeros((len(spoken), len(DANGERS), 0))
+    if encoder is not None:
+        doubts = [_doubtful(said, one, encoder.dangers[one]) for one in {*chain.from_iterable(spoken.values())}]
+        if any(doubtful := [any(of_turn) for of_turn in zip(*doubts, strict=True)]):
+            answers = [said[at + 1][1] if at + 1 < len(said) and not said[at + 1][0] else None for at in spoken]
+            parts = [_part(said[at][1], read_dialogue(said, language)[at][0], language) for at in spoken]
+            further = encoder.read([*zip(parts, answers, strict=True)], doubtful)
     found: list[Evidence] = []
-    for at, more in zip(seekers, further, strict=True):
-        text = said[at][1]
-        for one in [language, *(one for one in LANGUAGES if one != language and crisis_cues(one).words.search(text))]:
+    for (at, languages), more in zip(spoken.items(), further, strict=True):
+        for one in languages:
             runs, heard = read_dialogue(said, one)[at]
             dangers = encoder.dangers[one] if encoder and more.size else load_joint(DATA, one).manifest["dangers"]
-            evidence = _in_turn(text, runs, np.column_stack([heard, more]), one, dangers)
+            evidence = _in_turn(said[at][1], runs, np.column_stack([heard, more]), one, dangers)
             found += [replace(one_found, turn=at) for one_found in evidence]
     return found
+
+
+def _part(text: str, runs: Sequence[Run], language: Language) -> str:
+    """Of a turn too long for the encoder what begins before the run that says most; without spellings that hide."""
+    run = max(runs, key=lambda run: run.scores[: len(DANGERS)].max(), default=None)
+    if run and run.end > READ[language]:
+        text = text[max(0, spelling_place(text, language, run.start, run.end)[0] - LEAD[language]) :]
+    return text if text.replace("\n", " ").isprintable() and not text.isupper() else fold(text)
 
 
 def _doubtful(said: tuple[tuple[bool, str], ...], language: Language, limits: Mapping[str, Any]) -> list[bool]:

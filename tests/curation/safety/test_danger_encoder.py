@@ -98,6 +98,26 @@ def test_it_is_asked_where_words_leave_a_doubt_and_then_decides(encoder: DangerE
     assert "minor" not in {one.category for one in find_crisis(young, "en", calm)}
 
 
+FILLER = "I finally fixed the wobbly kitchen table. Then I made pancakes. My neighbour got a new puppy, a beagle. "
+CHILD = "I'm 12 and a man from the game wants me to send him pictures and keep it secret from my parents."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [FILLER * 6 + CHILD, FILLER * 2 + CHILD + FILLER, "\U0001f642 " * 120 + CHILD, "\u200b".join(CHILD), CHILD.upper()],
+)
+def test_a_danger_is_read_behind_what_hides_it(encoder: DangerEncoder, text: str) -> None:
+    found = find_crisis([Turn("user", text), Turn("companion", "Okay.")], "en", encoder)
+    assert {"grooming", "minor"} <= {one.category for one in found}
+
+
+def test_a_turn_in_the_other_language_and_half_a_character_are_read(encoder: DangerEncoder) -> None:
+    turns = [Turn("user", "我觉得活着没意思，撑不下去了。"), Turn("companion", "好的。"), Turn("user", CHILD)]
+    assert {"grooming", "minor"} <= {one.category for one in find_crisis(turns, "zh", encoder)}
+    turns = [Turn("user", "I want to die \ud800"), Turn("companion", "\ud800")]
+    assert [one.category for one in find_crisis(turns, "en", encoder)] == ["crisis.ideation"]
+
+
 def test_the_stage_names_it_and_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words, encoded = (
         make_stage(CurateSpec(str(tmp_path), sections=(SafetySettings(dangers=one),)), Workspace(tmp_path), b"")
