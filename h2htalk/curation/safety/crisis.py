@@ -47,7 +47,8 @@ POSSIBLE, HINT = "crisis.possible", "crisis.hint"
 CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
 UNHEARD = -4.0  # the least score of an answer, and that of none
 ANSWER = 400  # characters of an answer that are read
-READ, LEAD = {"en": 200, "zh": 70}, {"en": 60, "zh": 20}  # characters of a turn that the encoder reads; before a run
+# Characters of a turn that the encoder surely reads; of a longer one, how many before the run that says most.
+READ, LEAD = {"en": 200, "zh": 70}, {"en": 60, "zh": 20}
 
 
 @lru_cache(maxsize=16_384)  # the gates of a release ask again
