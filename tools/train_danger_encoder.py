@@ -4,9 +4,9 @@
     python tools/learn_adapters.py FOLDER        (on any machine: it needs the folder and torch)
     H2HTALK_DATA=... python tools/train_danger_encoder.py ship FOLDER
 
-It learns what tools/train_dangers.py learns from, and dialogues by more authors (crisis/more*.jsonl). What the words
-say, the turn with its answer, and the turns around it are weighed by a regression, of dialogues and authors that the
-models did not see. CounselChat, the only real support in English, is not learned from: it sets limits.
+It learns what tools/train_dangers.py learns from. What the words say, the turn with its answer, and the turns around it
+are weighed by a regression, of dialogues and authors that the models did not see. CounselChat, the only real support in
+English, is not learned from: it sets limits.
 """
 
 from __future__ import annotations
@@ -20,42 +20,49 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from learn_adapters import HELD
-from numpy.typing import NDArray
 from safety.shipping import write_manifest
-from train_dangers import CRISIS, MOST, NEVER, UNSURE, Corpus, Said, Talk, all_talks, author_talks, of_kind, weigh
+from train_dangers import NEVER, UNSURE, Corpus, Said, Talk, all_talks, of_kind, weigh
 
 from h2htalk.curation.safety import crisis
 from h2htalk.curation.safety.crisis import DANGERS
-from h2htalk.curation.safety.danger_encoder import DATA, WEIGHTS, BaseModel, Tokens, read_base, unpacked
+from h2htalk.curation.safety.danger_encoder import (
+    DATA,
+    WEIGHTS,
+    BaseModel,
+    DangerEncoder,
+    Tokens,
+    load_encoder,
+    read_base,
+    unpacked,
+)
 from h2htalk.curation.safety.ngram_classifier import load_joint
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.text.model_files import find_packaged
 
 DRAWN = {"own": 0.4, "ordinary": 0.2, "others": 0.1}  # the share in an epoch of examples that are of no kind
 SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the companion's answer
-# Limits in place of those of the words: bundled items are oblique on purpose, and people read them differently too. Of
-# English conversations of support hardly any is about a crisis, so that the same share of false ones weighs more.
-NEAR = {"crisis": 0.03, "means": 0.02, "minor": 0.03, "grooming": 0.03, "threat": 0.006}
-BUNDLED = {"crisis": 0.06, "means": 0.06, "minor": 0.01, "grooming": 0.06, "threat": 0.06}
-SUPPORT = {"means": 0.0035, "minor": 0.01, "grooming": 0.001, "threat": 0.008}
-CRISES = {"en": 0.003, "zh": 0.009}
+# Limits as in `train_dangers.MOST`. Bundled items are oblique on purpose, and people read them differently too.
+LIMITS = {
+    "crisis": {"ordinary": 0.002, "bundled": 0.06, "support": 0.005, "look_alike": 0.02, "near": 0.018},
+    "means": {"ordinary": 0.002, "bundled": 0.06, "support": 0.0035, "look_alike": 0.02, "near": 0.02, "lost": 0.04},
+    "minor": {"ordinary": 0.002, "bundled": 0.01, "support": 0.01, "look_alike": 0.02, "near": 0.045},
+    "grooming": {"ordinary": 0.003, "bundled": 0.06, "support": 0.001, "look_alike": 0.02, "near": 0.03, "lost": 0.06},
+    "threat": {"ordinary": 0.003, "bundled": 0.06, "support": 0.008, "look_alike": 0.02, "near": 0.006, "lost": 0.06},
+}
 MEASURED = ("topical", "kdconv", "bundled", "smilechat", "counsel", "talks", "dev")
 
 
 class Example(NamedTuple):
-    """Tokens, whether they are of each danger, what that counts, how often an epoch holds them, and whether they are
-    what the shipped reader reads of a text that measures."""
+    """Tokens, whether they are of each danger, what that counts, and how often an epoch holds them."""
 
     tokens: list[int]
     wanted: list[float]
     counts: list[float]
     drawn: float
-    scored: bool = False
 
 
 def examples(corpus: Corpus, tokens: Tokens) -> Iterator[tuple[int, Example]]:
-    """Each turn, with or without its answer, and each dialogue as one; with their folds. What is scored comes in the
-    order of talks: the turns of one, and its windows."""
+    """Each turn, with or without its answer, and each dialogue as one; with their folds."""
     of = [corpus.weights(kind) for kind in DANGERS]
     for talk, places in zip(corpus.talks, corpus.place, strict=True):
         measured = talk.source in MEASURED
@@ -63,18 +70,17 @@ def examples(corpus: Corpus, tokens: Tokens) -> Iterator[tuple[int, Example]]:
             for heard, share in ((True, HEARD), (False, 1.0 - HEARD)):
                 said = [(one.text.lower() if small else one.text, one.answer if heard else None) for one in talk.said]
                 turns, windows = tokens.rows(said)
-                scored = measured and heard and not small
                 for row, at in zip(turns, places, strict=True):
                     counts = [float(weights[at]) for _, weights in of]
                     wanted = [float(marks[at]) for marks, _ in of]
                     often = 1.0 if any(wanted) else DRAWN.get(corpus.turns[at].source, 1.0)
                     often *= case * share * any(counts)
-                    if often or scored:
-                        yield int(corpus.folds[at]), Example(row, wanted, counts, often, scored)
+                    if often:
+                        yield int(corpus.folds[at]), Example(row, wanted, counts, often)
                 for held, row in windows if measured and heard else ():
                     together = window_of(talk, [talk.said[at] for at in held])
                     often = together.drawn * case * (len(held) > 1)
-                    yield int(corpus.folds[places[0]]), together._replace(tokens=row, drawn=often, scored=scored)
+                    yield int(corpus.folds[places[0]]), together._replace(tokens=row, drawn=often)
 
 
 def window_of(talk: Talk, said: Sequence[Said]) -> Example:
@@ -104,21 +110,20 @@ def prepare(corpora: Sequence[Corpus], folder: Path, base: BaseModel, tokens: To
     print(len(rows), "examples,", len(flat), "tokens,", len(used), "kinds of them")
 
 
-def thresholds(corpus: Corpus, read: Iterator[NDArray[np.float32]], tokens: Tokens) -> dict[str, Any]:
-    """What the texts that measure say: see `train_dangers.weigh`. `read`: the scores of what is scored, in order."""
+def thresholds(corpus: Corpus, encoder: DangerEncoder) -> dict[str, Any]:
+    """What the texts say that measure, and that nothing learned from, read as they will be: see
+    `train_dangers.weigh`."""
     scores = np.full((len(corpus.turns), 2, len(DANGERS)), np.nan)
     for talk, places in zip(corpus.talks, corpus.place, strict=True):
-        if talk.source in MEASURED:
-            scores[places, 0] = [next(read) for _ in places]
-            for held, _ in tokens.rows([(one.text, one.answer) for one in talk.said])[1]:
-                scores[[places[at] for at in held], 1] = next(read)
+        if talk.source in MEASURED and corpus.folds[places[0]] in (NEVER, HELD):
+            said = [turn for one in talk.said for turn in ((True, one.text), (False, one.answer or ""))]
+            shown = crisis.shown(tuple(said), corpus.language)
+            scores[places] = encoder.read(shown, [True] * len(shown)).transpose(0, 2, 1)
     words = load_joint(crisis.DATA, corpus.language).manifest["dangers"]
     found = {}
     for number, kind in enumerate(DANGERS):
-        support = SUPPORT.get(kind, CRISES[corpus.language])
-        limits = {**MOST[kind], "near": NEAR[kind], "bundled": BUNDLED[kind], "support": support, "look_alike": 0.02}
         further = [*scores[:, :, number].T]
-        found[kind] = weigh(corpus, kind, limits, further, words[kind]["combine"], (NEVER, HELD))
+        found[kind] = weigh(corpus, kind, LIMITS[kind], further, words[kind], (NEVER, HELD))
     return found
 
 
@@ -130,8 +135,7 @@ def main() -> None:
     base = read_base(find_packaged(WEIGHTS, "training"))
     corpora, tokens = list[Corpus](), Tokens(base.pieces)
     for language in LANGUAGES:
-        more = (talk for path in sorted(CRISIS.glob(f"more*_{language}_*.jsonl")) for talk in author_talks(path))
-        corpus = Corpus(language, [*all_talks(language, Path(os.environ["H2HTALK_DATA"])), *more])
+        corpus = Corpus(language, all_talks(language, Path(os.environ["H2HTALK_DATA"])))
         for talk, places in zip(corpus.talks, corpus.place, strict=True):
             if talk.group.startswith("cc:"):
                 corpus.folds[places] = HELD
@@ -139,13 +143,10 @@ def main() -> None:
     if options.step == "prepare":
         prepare(corpora, options.folder, base, tokens)
         return
-    scored = np.load(options.folder / "examples.npz")["scored"]
-    read = iter(np.load(options.folder / "scores.npy")[scored])
-    for corpus in corpora:
-        found = {"dangers": thresholds(corpus, read, tokens), "texts_sha256": corpus.digest}
-        write_manifest(DATA, corpus.language, found)
-    assert next(read, None) is None, "other texts than these were read"
     shutil.copy(options.folder / "adapters.npz", DATA / "adapters.weights")
+    for corpus in corpora:
+        found = {"dangers": thresholds(corpus, load_encoder()), "texts_sha256": corpus.digest}
+        write_manifest(DATA, corpus.language, found)
 
 
 if __name__ == "__main__":

@@ -22,19 +22,19 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from crisis.left_out import FEATURES, matrix
 from crisis.texts import CRISIS, by_writer, talk_of_others
 from numpy.typing import NDArray
 from safety.shipping import write_manifest
-from sample_readings import in_half
+from sample_readings import english, in_half
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.release.content import item_texts
 from h2htalk.curation.safety import crisis
-from h2htalk.curation.safety.crisis import ANSWER, CUES, DANGERS, ROWS, SORTS, UNHEARD, Hit, crisis_cues, mark
+from h2htalk.curation.safety.crisis import ANSWER, CUES, DANGERS, ROWS, SORTS, Hit, crisis_cues, mark
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.case import Case
 from h2htalk.data.languages import LANGUAGES, Language
@@ -59,23 +59,23 @@ UNSURE = {
 # What a text counts: lines invented for one kind say less of real talk than real talk.
 WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0, "others": 0.3}
 # The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes by authors
-# that the model did not see: of the development set, and `near` a kind on purpose.
+# that the model did not see: of the development set, and `near` a kind on purpose. `lost`: the dialogues of a danger by
+# other authors that a threshold may lose where fewer of the others reach it.
 MOST = {
-    "crisis": {"ordinary": 0.002, "bundled": 0.005, "support": 0.009, "look_alike": 0.02},
-    "means": {"ordinary": 0.002, "bundled": 0.006, "support": 0.0035, "look_alike": 0.02},
-    "minor": {"ordinary": 0.002, "bundled": 0.005, "support": 0.006, "look_alike": 0.06, "near": 0.055},
-    "grooming": {"ordinary": 0.003, "bundled": 0.005, "support": 0.001, "look_alike": 0.001},
-    "threat": {"ordinary": 0.003, "bundled": 0.009, "support": 0.002, "look_alike": 0.02},
+    "crisis": {"ordinary": 0.002, "bundled": 0.005, "support": 0.006, "look_alike": 0.02},
+    "means": {"ordinary": 0.002, "bundled": 0.006, "look_alike": 0.02, "lost": 0.08},
+    "minor": {"ordinary": 0.002, "bundled": 0.005, "support": 0.009, "look_alike": 0.06, "near": 0.04},
+    "grooming": {"ordinary": 0.003, "bundled": 0.005, "support": 0.001, "look_alike": 0.02, "lost": 0.08},
+    "threat": {"ordinary": 0.003, "bundled": 0.009, "look_alike": 0.02, "lost": 0.08},
 }
-CUED = {
-    "ordinary": 0.003,
-    "bundled": 0.005,
-    "support": 0.006,
-    "look_alike": 0.02,
-}  # where a strong cue of the danger stands too
-READ = {"ordinary": 0.02, "support": 0.15}  # dialogues that the encoder reads for a kind
-POSSIBLE = {"ordinary": 0.006, "support": 0.015}
-HINT = {"ordinary": 0.01, "support": 0.05}
+# The same of what the seeker's words say alone, where there is no answer or it speaks of other things.
+ALONE = {"ordinary": 0.002, "bundled": 0.005, "support": 0.001, "near": 0.01}
+CUED = {"ordinary": 0.003, "bundled": 0.005, "support": 0.006, "look_alike": 0.02, "near": 0.01}  # with a strong cue
+LEAST = {"crisis": -2.0, "means": -2.0, "grooming": -2.0, "threat": -2.0}  # how far below it a score lies says nothing
+UNHEARD = -4.0  # the least that an answer counts
+READ = {"ordinary": 0.03, "support": 0.25}  # dialogues that the encoder reads for a kind
+POSSIBLE = {"ordinary": 0.006, "support": 0.02}
+HINT = {"ordinary": 0.02, "support": 0.1}
 PEERS = "more_peers"  # long conversations of support by authors
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
@@ -160,7 +160,7 @@ def written_talks(language: Language) -> Iterator[Talk]:
     """Dialogues of the authors, and their lines of kinds, of crises, of look-alikes and of ordinary days."""
     sets = Path(__file__).parents[1] / "tests/curation/safety/sets"
     development, near = (sets / f"{name}_{language}.jsonl" for name in ("dev_kinds", "dev_crisis_lookalikes"))
-    for path in (*sorted(CRISIS.glob(f"talks_{language}_*.jsonl")), near):
+    for path in (*sorted(CRISIS.glob(f"talks_{language}_*.jsonl")), near, *sorted(CRISIS.glob(f"more*_{language}_*"))):
         yield from author_talks(path)
     yield from author_talks(development, learned=False)
     for kind in ("crisis", *(k for k in DANGERS if k != "crisis"), "near", "harmless"):
@@ -175,9 +175,10 @@ def ordinary_talks(language: Language, data: Path) -> Iterator[Talk]:
     answers alone are learned from here."""
     if language == "en":  # whole, as they are read; sentences of theirs are learned from
         marked = {row["id"]: marks_of(",".join(row["marks"].values())) for row in read_rows(CRISIS / "real_en.jsonl")}
+        answers = {one.messages[0].content: one.messages[1].content for one in english(data, "even")}
         for name, text in real_texts(language, data):
             if name.startswith("cc:") and name in marked:
-                yield Talk(name, "counsel", [Said(text, marked[name], "")])
+                yield Talk(name, "counsel", [Said(text, marked[name], "counsel", answers[text])])
     seen = set[str]()  # items share beginnings; in some of `arcs` somebody is in a crisis
     for item in (item for name in ("mini", "instructions") for item in load_split(name).scenarios):
         if item.language == language and (isinstance(item, Case) or item.tags.risk == "none"):
@@ -290,7 +291,7 @@ class Corpus:
         """The model of what a companion answers to a kind."""
         turns = [self.turns[at] for at in self.answered]
         wanted = np.array([of_kind(turn.marks, kind) > 0 for turn in turns])
-        counts = np.array([1.0 if turn.source in ("talks", "ordinary", "whole") else 0.0 for turn in turns])
+        counts = np.array([1.0 if turn.source in ("talks", "ordinary", "whole", "counsel") else 0.0 for turn in turns])
         counts *= np.where(wanted, 3.0, 1.0) * (self.folds[self.answered] != left_out)
         model = LogisticRegression(C=C / 2, solver="liblinear", random_state=0)
         return model.fit(self.answers[counts > 0], wanted[counts > 0], sample_weight=counts[counts > 0])
@@ -319,10 +320,31 @@ def left_out_scores(corpus: Corpus, kind: str, folds: Sequence[int]) -> tuple[ND
     runs, heard = np.zeros(len(corpus.owners)), np.full(len(corpus.turns), UNHEARD)
     for fold in folds:
         inside = corpus.folds[corpus.owners] == fold
-        runs[inside] = corpus.learn(kind, fold).decision_function(corpus.runs[inside])
+        runs[inside] = packed(corpus.learn(kind, fold)).scores(corpus.runs[inside])
         answers = corpus.folds[corpus.answered] == fold
-        heard[corpus.answered[answers]] = corpus.learn_answers(kind, fold).decision_function(corpus.answers[answers])
+        heard[corpus.answered[answers]] = packed(corpus.learn_answers(kind, fold)).scores(corpus.answers[answers])
     return runs, np.maximum(heard, UNHEARD)
+
+
+class Packed(NamedTuple):
+    """A model as it ships: its heaviest weights in bytes, what one of a byte is, and its bias."""
+
+    row: NDArray[np.int8]
+    scale: float
+    bias: float
+
+    def scores(self, rows: Any) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = rows @ (self.row * self.scale) + self.bias
+        return found
+
+
+def packed(model: LogisticRegression) -> Packed:
+    weights = model.coef_[0].copy()
+    sizes = np.abs(weights)
+    weights[sizes < np.quantile(sizes[sizes > 0], 1 - KEPT)] = 0.0
+    scale = float(np.quantile(sizes[sizes > 0], 0.9999)) / 127
+    row = np.clip(np.round(weights / scale), -127, 127).astype(np.int8)
+    return Packed(row, scale, float(model.intercept_[0]))
 
 
 def weigh(
@@ -330,28 +352,36 @@ def weigh(
     kind: str,
     limits: Mapping[str, float],
     further: Sequence[NDArray[np.float64]] = (),
-    words: Sequence[float] = (),
+    words: Mapping[str, Any] | None = None,
     folds: Sequence[int] = range(NEVER, FOLDS),
 ) -> dict[str, Any]:
     """The coefficients of a kind (`crisis.weigh`), its thresholds, and what they find, in some folds; `further`: what
-    the encoder says of each turn, where it reads any that is doubtful by the coefficients `words`."""
+    the encoder says of each turn, where it reads any that is doubtful by the `words`."""
     runs, heard = left_out_scores(corpus, kind, folds)
     most = corpus.most(runs)
-    x = np.column_stack([most, heard, *further])
     wanted, counts = corpus.weights(kind)
-    model = LogisticRegression(C=1.0)
     counts = np.where([turn.source == "whole" for turn in corpus.turns], 1.0, counts)
-    if further:  # the score of a window is also that of what stands beside a danger
+    learned = np.isin(corpus.folds, folds)
+    found: dict[str, Any] = {}
+    if words is None:  # of turns without an answer no weight of an answer is learned
+        x = np.column_stack([most, heard])
+        learned &= np.isin(np.arange(len(heard)), corpus.answered)
+    else:  # the score of a window is also that of what stands beside a danger
+        found["least"] = LEAST.get(kind, -99.0)
+        heard = np.maximum(heard, words["unheard"])
+        doubt = np.column_stack([most, heard]) @ np.array(words["combine"][:-1]) + words["combine"][-1]
+        most, *further = (np.maximum(one, found["least"]) for one in (most, *further))
+        x = np.column_stack([most, heard, *further])
+        learned &= ~np.isnan(x).any(axis=1)
         known = [own or UNSURE[kind].isdisjoint(turn.marks) for own, turn in zip(wanted, corpus.turns, strict=True)]
-        counts = np.where([not turn.source for turn in corpus.turns], known, counts)
-    learned = (counts > 0) & np.isin(corpus.folds, folds) & ~np.isnan(x).any(axis=1)
-    model.fit(x[learned], wanted[learned], sample_weight=counts[learned])
+        counts = np.where([turn.source in ("", "counsel") for turn in corpus.turns], known, counts)
+    learned &= counts > 0
+    model = LogisticRegression(C=1.0).fit(x[learned], wanted[learned], sample_weight=counts[learned])
     weights = [*np.maximum(model.coef_[0], 0.0).round(4).tolist(), round(float(model.intercept_[0]), 4)]
-    totals = x @ np.array(weights[:-1]) + weights[-1]
     cued = np.array([not CUES[kind].isdisjoint(strong) for strong in corpus.strong])
-    best, best_cued = (
-        np.array([values[turns].max() for turns in corpus.place]) for values in (totals, np.where(cued, totals, -99.0))
-    )
+
+    def best(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([values[turns].max() for turns in corpus.place])
 
     def strength(talk: Talk) -> float:
         return max(of_kind(one.marks, kind) for one in talk.said)
@@ -373,22 +403,28 @@ def weigh(
             ("real", lambda t: t.source == REAL[corpus.language] and strength(t) == 1.0),
         )
     }
-    high, cue, possible, hint = (
-        {name: above(scores[of[name]], most) for name, most in bounds.items()}
-        for scores, bounds in ((best, limits), (best_cued, CUED), (best, POSSIBLE), (best, HINT))
-    )
-    print(kind, high, cue, possible)
-    found: dict[str, Any] = {"combine": weights, "high": round(max(high.values()), 4)}
-    found["cued"] = round(min(found["high"], max(cue.values())), 4)
-    if further:
-        found["cued"] = found["high"]  # the encoder reads more than a cue says
+
+    def limit(scores: NDArray[np.float64], bounds: Mapping[str, float]) -> float:
+        found = {name: above(scores[of[name]], most) for name, most in bounds.items() if name in of}
+        if others := bounds.get("lost"):
+            found["lost"] = above(scores[of["development"] + of["another author"]], 1 - others)
+        print(kind, found)
+        return round(max(found.values()), 4)
+
+    totals = x @ np.array(weights[:-1]) + weights[-1]
+    high = limit(best(totals), limits)
+    if words is None:
+        enough = (high - weights[-1] - weights[0] * limit(best(most), ALONE)) / max(weights[1], 1e-9)
+        found["unheard"] = round(max(UNHEARD, enough), 4)
+        totals = np.column_stack([most, np.maximum(heard, found["unheard"])]) @ np.array(weights[:-1]) + weights[-1]
+    best_cued = best(np.where(cued, totals, -99.0))
+    found |= {"combine": weights, "high": high}
+    found["cued"] = high if words else min(high, limit(best_cued, CUED))  # the encoder reads more than a cue says
+    if words:
+        found["read"] = round(min(above(best(doubt)[of[name]], most) for name, most in READ.items()), 4)
     elif kind == "crisis":
-        found |= {"possible": round(max(possible.values()), 4), "hint": round(max(hint.values()), 4)}
-    if further:
-        faint = x[:, :2] @ np.array(words[:2]) + words[2]
-        doubt = np.array([faint[turns].max() for turns in corpus.place])
-        found["read"] = round(min(above(doubt[of[name]], most) for name, most in READ.items()), 4)
-    marks = (best >= found["high"]) | (best_cued >= found["cued"])
+        found |= {"possible": limit(best(totals), POSSIBLE), "hint": limit(best(totals), HINT)}
+    marks = (best(totals) >= high) | (best_cued >= found["cued"])
     return found | {"found": {name: share(marks[numbers]) for name, numbers in of.items()}}
 
 
@@ -431,20 +467,13 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
         dangers[kind] = weigh(corpus, kind, MOST[kind])
         print(language, kind, json.dumps(dangers[kind]), flush=True)
     models = [corpus.learn(kind) for kind in DANGERS] + learn_sorts(corpus) + [corpus.learn_answers(k) for k in DANGERS]
-    rows, scales = [], []
-    for model in models:
-        weights = model.coef_[0].copy()
-        sizes = np.abs(weights)
-        weights[sizes < np.quantile(sizes[sizes > 0], 1 - KEPT)] = 0.0
-        scale = float(np.quantile(sizes[sizes > 0], 0.9999)) / 127
-        rows.append(np.clip(np.round(weights / scale), -127, 127).astype(np.int8))
-        scales.append(scale)
+    rows, scales, biases = zip(*map(packed, models), strict=True)
     manifest = {
         "language": language,
         "features": asdict(features_for(language)),
         "rows": list(ROWS),
         "scales": scales,
-        "biases": [float(model.intercept_[0]) for model in models],
+        "biases": biases,
         "dangers": dangers,
         "learned_from": {source: sum(t.source == source for t in corpus.turns) for source in WEIGHTS},
         "texts_sha256": corpus.digest,

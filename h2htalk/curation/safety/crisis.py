@@ -45,7 +45,6 @@ CUES["crisis"] = {*SORTS, "attempt", URGENT}
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
 CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
-UNHEARD = -4.0  # the least score of an answer, and that of none
 ANSWER = 400  # characters of an answer that are read
 # Characters of a turn that the encoder surely reads; of a longer one, how many before the run that says most.
 READ, LEAD = {"en": 200, "zh": 70}, {"en": 60, "zh": 20}
@@ -93,9 +92,7 @@ def find_crisis(turns: Sequence[Turn], language: Language, encoder: Encoder | No
     if encoder is not None:
         doubts = [_doubtful(said, one, encoder.dangers[one]) for one in {*chain.from_iterable(spoken.values())}]
         if any(doubtful := [any(of_turn) for of_turn in zip(*doubts, strict=True)]):
-            answers = [said[at + 1][1] if at + 1 < len(said) and not said[at + 1][0] else None for at in spoken]
-            parts = [_part(said[at][1], read_dialogue(said, language)[at][0], language) for at in spoken]
-            further = encoder.read([*zip(parts, answers, strict=True)], doubtful)
+            further = encoder.read(shown(said, language), doubtful)
     found: list[Evidence] = []
     for (at, languages), more in zip(spoken.items(), further, strict=True):
         for one in languages:
@@ -106,12 +103,17 @@ def find_crisis(turns: Sequence[Turn], language: Language, encoder: Encoder | No
     return found
 
 
-def _part(text: str, runs: Sequence[Run], language: Language) -> str:
-    """Of a turn too long for the encoder what begins before the run that says most; without spellings that hide."""
-    run = max(runs, key=lambda run: run.scores[: len(DANGERS)].max(), default=None)
-    if run and run.end > READ[language]:
-        text = text[max(0, spelling_place(text, language, run.start, run.end)[0] - LEAD[language]) :]
-    return text if text.replace("\n", " ").isprintable() and not text.isupper() else fold(text)
+def shown(said: tuple[tuple[bool, str], ...], language: Language) -> list[tuple[str, str | None]]:
+    """What the encoder reads of each of the seeker's turns, and the answer if there is one: without spellings that hide
+    something, and of a turn that is too long what begins before the run that says most."""
+    found, answers = [], {at - 1: text for at, (seeker, text) in enumerate(said) if not seeker}
+    for at, (runs, _) in read_dialogue(said, language).items():
+        text, run = said[at][1], max(runs, key=lambda run: run.scores[: len(DANGERS)].max(), default=None)
+        if run and run.end > READ[language]:
+            text = text[max(0, spelling_place(text, language, run.start, run.end)[0] - LEAD[language]) :]
+        plain = text.replace("\n", " ").isprintable() and not text.isupper()
+        found.append((text if plain else fold(text), answers.get(at)))
+    return found
 
 
 def _doubtful(said: tuple[tuple[bool, str], ...], language: Language, limits: Mapping[str, Any]) -> list[bool]:
@@ -119,7 +121,7 @@ def _doubtful(said: tuple[tuple[bool, str], ...], language: Language, limits: Ma
     dangers = load_joint(DATA, language).manifest["dangers"]
     return [
         any(
-            weigh(dangers[kind]["combine"], [run.scores[number], heard[number]]) >= limits[kind]["read"]
+            weigh(dangers[kind], [run.scores[number], heard[number]]) >= limits[kind]["read"]
             for run in runs
             for number, kind in enumerate(DANGERS)
         )
@@ -141,16 +143,15 @@ def _in_turn(
     for number, kind in reversed(list(enumerate(DANGERS if runs else ()))):
         run = max(runs, key=lambda run: run.scores[number])
         cued = bool(strong & CUES[kind])
-        total = weigh(dangers[kind]["combine"], [run.scores[number], *signs[number]])
+        total = weigh(dangers[kind], [run.scores[number], *signs[number]])
         urgent = next((one for one in runs for hit in one.hits if hit.category == URGENT and kind == "crisis"), None)
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
         run = urgent or run
         words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
-        alone = weigh(words["combine"], [run.scores[number], signs[number][0]])
-        said = max(total, alone) if kind == "crisis" else total
-        sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, said)))), 9)
-        # A crisis that the words tell is one, whatever the rest of a long dialogue is about.
-        if urgent or total >= dangers[kind][limit] or (kind == "crisis" and alone >= words[limit]):
+        alone = weigh(words, [run.scores[number], signs[number][0]])
+        sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
+        # A crisis that a cue and the words tell is one, whatever the rest of a long dialogue is about.
+        if urgent or total >= dangers[kind][limit] or (kind == "crisis" and cued and alone >= words[limit]):
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
         elif kind == "crisis" and not tagged:  # the last one; doubts are the words' alone
@@ -166,9 +167,13 @@ def _sort_of(run: Run, strong: set[str]) -> str:
     return max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
 
 
-def weigh(weights: Sequence[float], signs: Sequence[float]) -> float:
-    """What speaks for a danger in a turn: the score of its highest run, that of the answer, and what else is read."""
-    return round(sum(weight * float(sign) for weight, sign in zip(weights, signs, strict=False)) + weights[-1], 6)
+def weigh(danger: Mapping[str, Any], signs: Sequence[float]) -> float:
+    """What speaks for a danger in a turn: the score of its highest run, that of the answer, and what else is read; how
+    far one of them but the answer's lies below `least` says nothing."""
+    *weights, total = danger["combine"]
+    for place, (weight, sign) in enumerate(zip(weights, signs, strict=True)):
+        total += weight * float(sign if place == 1 else max(sign, danger.get("least", sign)))
+    return round(total, 6)
 
 
 @lru_cache(maxsize=8)
@@ -188,7 +193,8 @@ def read_dialogue(
         elif folded and at and turns[at - 1][0]:
             texts.append(folded[:ANSWER])
             places.append((at, 0, 0, []))
-    unheard = np.full(len(DANGERS), UNHEARD)
+    # No answer, or one about other things, is no sign that there is no danger.
+    unheard = np.array([model.manifest["dangers"][kind]["unheard"] for kind in DANGERS])
     found = {at: (list[Run](), unheard) for at, (seeker, _) in enumerate(turns) if seeker}
     keys, bits = model.features.keys(texts) if texts else np.zeros(0, np.int64), model.features.bits
     read = model.scores(keys >> bits, keys & ((1 << bits) - 1), len(texts)).round(6)
@@ -196,7 +202,7 @@ def read_dialogue(
         if turns[at][0]:
             found[at][0].append(Run(start, end, hits, scores))
         else:
-            found[at - 1] = found[at - 1][0], np.maximum(scores[-len(DANGERS) :], UNHEARD)
+            found[at - 1] = found[at - 1][0], np.maximum(scores[-len(DANGERS) :], unheard)
     return found
 
 
