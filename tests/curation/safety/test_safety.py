@@ -209,7 +209,7 @@ def test_plain_threats_of_another_author_are_tagged_and_mentions_of_death_are_no
             text = ("" if language == "zh" else " ").join(row["sentences"])
             found["threat" in marks].append("threat_to_others" in codes(text, language))
     threats, others = (sum(found[kind]) / len(found[kind]) for kind in (True, False))
-    assert threats >= {"en": 0.5, "zh": 0.65}[language]
+    assert threats >= 0.5
     assert others <= 0.04
 
 
