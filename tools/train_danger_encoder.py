@@ -45,7 +45,7 @@ SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the 
 LIMITS = {
     "crisis": {"ordinary": 0.002, "bundled": 0.06, "support": 0.005, "look_alike": 0.02, "near": 0.018},
     "means": {"ordinary": 0.002, "bundled": 0.06, "support": 0.0035, "look_alike": 0.02, "near": 0.02, "lost": 0.04},
-    "minor": {"ordinary": 0.002, "bundled": 0.01, "support": 0.01, "look_alike": 0.02, "near": 0.03},
+    "minor": {"ordinary": 0.002, "bundled": 0.01, "support": 0.01, "look_alike": 0.02, "near": 0.02},
     "grooming": {"ordinary": 0.003, "bundled": 0.06, "support": 0.001, "look_alike": 0.02, "near": 0.03, "lost": 0.06},
     "threat": {"ordinary": 0.003, "bundled": 0.06, "support": 0.008, "look_alike": 0.02, "near": 0.006, "lost": 0.06},
 }

@@ -71,6 +71,7 @@ MOST = {
 # The same of what the seeker's words say alone, where there is no answer or it speaks of other things.
 ALONE = {"ordinary": 0.002, "bundled": 0.006, "support": 0.002, "near": 0.03}
 CUED = {"ordinary": 0.003, "bundled": 0.005, "support": 0.006, "look_alike": 0.02, "near": 0.02}  # with a strong cue
+WORTH = 2.5  # what that lowers a threshold by at most
 LEAST = {"crisis": -2.0, "means": -2.0, "grooming": -2.0, "threat": -2.0}  # how far below it a score lies says nothing
 UNHEARD = -4.0  # the least that an answer counts
 READ = {"ordinary": 0.03, "support": 0.25}  # dialogues that the encoder reads for a kind
@@ -419,7 +420,8 @@ def weigh(
         totals = np.column_stack([most, np.maximum(heard, found["unheard"])]) @ np.array(weights[:-1]) + weights[-1]
     best_cued = best(np.where(cued, totals, -99.0))
     found |= {"combine": weights, "high": high}
-    found["cued"] = high if words else min(high, limit(best_cued, CUED))  # the encoder reads more than a cue says
+    # The encoder reads more than a cue says; and none decides by itself.
+    found["cued"] = high if words else round(min(high, max(limit(best_cued, CUED), high - WORTH)), 4)
     if words:
         found["read"] = round(min(above(best(doubt)[of[name]], most) for name, most in READ.items()), 4)
     elif kind == "crisis":
