@@ -175,7 +175,7 @@ def weigh(danger: Mapping[str, Any], signs: Sequence[float]) -> float:
     *weights, total = danger["combine"]
     for place, (weight, sign) in enumerate(zip(weights, signs, strict=True)):
         total += weight * float(sign if place == 1 else max(sign, danger.get("least", sign)))
-    return round(total, 6)
+    return float(round(total, 6))
 
 
 @lru_cache(maxsize=8)
