@@ -23,18 +23,9 @@ from learn_adapters import HELD
 from safety.shipping import write_manifest
 from train_dangers import NEVER, UNSURE, Corpus, Said, Talk, all_talks, of_kind, weigh
 
-from h2htalk.curation.safety import crisis
+from h2htalk.curation.safety import crisis, danger_encoder
 from h2htalk.curation.safety.crisis import DANGERS
-from h2htalk.curation.safety.danger_encoder import (
-    DATA,
-    WEIGHTS,
-    BaseModel,
-    DangerEncoder,
-    Tokens,
-    load_encoder,
-    read_base,
-    unpacked,
-)
+from h2htalk.curation.safety.danger_encoder import DATA, BaseModel, DangerEncoder, Tokens, unpacked
 from h2htalk.curation.safety.ngram_classifier import load_joint
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.text.model_files import find_packaged
@@ -120,11 +111,10 @@ def thresholds(corpus: Corpus, encoder: DangerEncoder) -> dict[str, Any]:
             shown = crisis.shown(tuple(said), corpus.language)
             scores[places] = encoder.read(shown, [True] * len(shown)).transpose(0, 2, 1)
     words = load_joint(crisis.DATA, corpus.language).manifest["dangers"]
-    found = {}
-    for number, kind in enumerate(DANGERS):
-        further = [*scores[:, :, number].T]
-        found[kind] = weigh(corpus, kind, LIMITS[kind], further, words[kind], (NEVER, HELD))
-    return found
+    return {
+        kind: weigh(corpus, kind, LIMITS[kind], [*scores[:, :, number].T], words[kind], (NEVER, HELD))
+        for number, kind in enumerate(DANGERS)
+    }
 
 
 def main() -> None:
@@ -132,7 +122,7 @@ def main() -> None:
     parser.add_argument("step", choices=("prepare", "ship"))
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
-    base = read_base(find_packaged(WEIGHTS, "training"))
+    base = danger_encoder.read_base(find_packaged(danger_encoder.WEIGHTS, "training"))
     corpora, tokens = list[Corpus](), Tokens(base.pieces)
     for language in LANGUAGES:
         corpus = Corpus(language, all_talks(language, Path(os.environ["H2HTALK_DATA"])))
@@ -145,7 +135,7 @@ def main() -> None:
         return
     shutil.copy(options.folder / "adapters.npz", DATA / "adapters.weights")
     for corpus in corpora:
-        found = {"dangers": thresholds(corpus, load_encoder()), "texts_sha256": corpus.digest}
+        found = {"dangers": thresholds(corpus, danger_encoder.load_encoder()), "texts_sha256": corpus.digest}
         write_manifest(DATA, corpus.language, found)
 
 

@@ -335,8 +335,7 @@ class Packed(NamedTuple):
     bias: float
 
     def scores(self, rows: Any) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = rows @ (self.row * self.scale) + self.bias
-        return found
+        return np.asarray(rows @ (self.row * self.scale) + self.bias)
 
 
 def packed(model: LogisticRegression) -> Packed:
@@ -409,7 +408,6 @@ def weigh(
         found = {name: above(scores[of[name]], most) for name, most in bounds.items() if name in of}
         if others := bounds.get("lost"):
             found["lost"] = above(scores[of["development"] + of["another author"]], 1 - others)
-        print(kind, found)
         return round(max(found.values()), 4)
 
     totals = x @ np.array(weights[:-1]) + weights[-1]
@@ -427,16 +425,12 @@ def weigh(
     elif kind == "crisis":
         found |= {"possible": limit(best(totals), POSSIBLE), "hint": limit(best(totals), HINT)}
     marks = (best(totals) >= high) | (best_cued >= found["cued"])
-    return found | {"found": {name: share(marks[numbers]) for name, numbers in of.items()}}
+    return found | {"found": {name: f"{int(marks[numbers].sum())} of {len(numbers)}" for name, numbers in of.items()}}
 
 
 def above(scores: NDArray[np.float64], most: float) -> float:
     """The least score that at most this share of them exceeds."""
     return float(np.quantile(scores, 1 - most, method="higher")) + 1e-4 if len(scores) else -99.0
-
-
-def share(marks: NDArray[np.bool_]) -> str:
-    return f"{int(marks.sum())} of {len(marks)}"
 
 
 def learn_sorts(corpus: Corpus) -> list[LogisticRegression]:

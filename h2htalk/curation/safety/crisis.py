@@ -44,7 +44,7 @@ CUES["crisis"] = {*SORTS, "attempt", URGENT}
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
-PLAIN = 3.0  # how far above the words' threshold the encoder is not asked
+PLAIN = 3.0  # so far above the words' threshold (of a crisis beside a cue: above it) the encoder overrules nothing
 CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
 ANSWER = 400  # characters of an answer that are read
 # Characters of a turn that the encoder surely reads; of a longer one, how many before the run that says most.
@@ -99,8 +99,8 @@ def find_crisis(turns: Sequence[Turn], language: Language, encoder: Encoder | No
         for one in languages:
             runs, heard = read_dialogue(said, one)[at]
             dangers = encoder.dangers[one] if encoder and more.size else load_joint(DATA, one).manifest["dangers"]
-            evidence = _in_turn(said[at][1], runs, np.column_stack([heard, more]), one, dangers)
-            found += [replace(one_found, turn=at) for one_found in evidence]
+            signs = np.column_stack([heard, more])
+            found += [replace(sign, turn=at) for sign in _in_turn(said[at][1], runs, signs, one, dangers)]
     return found
 
 
@@ -135,8 +135,7 @@ def _in_turn(
 ) -> Iterator[Evidence]:
     """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
     `dangers`: how these are weighed, and the thresholds."""
-    tagged = False
-    strong = {hit.category for run in runs for hit in run.hits if not hit.weak}
+    tagged, strong = False, {hit.category for run in runs for hit in run.hits if not hit.weak}
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
@@ -151,7 +150,6 @@ def _in_turn(
         words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
         alone = weigh(words, [run.scores[number], signs[number][0]])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
-        # What the words tell plainly, and of a crisis what they tell beside a cue, stays in a long dialogue too.
         plain = words[limit] if kind == "crisis" and cued else words["high"] + PLAIN
         if urgent or total >= dangers[kind][limit] or alone >= plain:
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
@@ -172,10 +170,9 @@ def _sort_of(run: Run, strong: set[str]) -> str:
 def weigh(danger: Mapping[str, Any], signs: Sequence[float]) -> float:
     """What speaks for a danger in a turn: the score of its highest run, that of the answer, and what else is read; how
     far one of them but the answer's lies below `least` says nothing."""
-    *weights, total = danger["combine"]
-    for place, (weight, sign) in enumerate(zip(weights, signs, strict=True)):
-        total += weight * float(sign if place == 1 else max(sign, danger.get("least", sign)))
-    return float(round(total, 6))
+    *weights, bias = danger["combine"]
+    read = (sign if place == 1 else max(sign, danger.get("least", sign)) for place, sign in enumerate(signs))
+    return round(float(bias + sum(weight * sign for weight, sign in zip(weights, read, strict=True))), 6)
 
 
 @lru_cache(maxsize=8)
