@@ -95,7 +95,9 @@ def test_it_is_asked_where_words_leave_a_doubt_and_then_decides(encoder: DangerE
     assert [one.category for one in find_crisis(dark, "en", calm)] == ["crisis.ideation"]  # by the words
     young = (Turn("user", "I'm 13 and in year eight."),)
     assert [one.category for one in find_crisis(young, "en")] == ["minor"]
-    assert "minor" not in {one.category for one in find_crisis(young, "en", calm)}
+    assert [one.category for one in find_crisis(young, "en", calm)] == ["minor"]  # told beside a cue
+    faint = (Turn("user", "my homework is due tomorrow"), Turn("companion", "Which year are you in?"))
+    assert "minor" not in {one.category for one in find_crisis(faint, "en", calm)}
 
 
 FILLER = "I finally fixed the wobbly kitchen table. Then I made pancakes. My neighbour got a new puppy, a beagle. "
