@@ -44,7 +44,7 @@ CUES["crisis"] = {*SORTS, "attempt", URGENT}
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
-PLAIN = 2.5  # so far above the words' threshold, half as far beside a cue (a crisis: at once), the encoder is not asked
+PLAIN = 2.5  # so far above the words' threshold, half as far beside a cue (a crisis: at once), a tag stays
 CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
 ANSWER = 400  # characters of an answer that are read
 # Characters of a turn that the encoder surely reads; of a longer one, how many before the run that says most.
