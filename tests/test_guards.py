@@ -146,7 +146,7 @@ def test_no_folder_outgrows_its_budget() -> None:
 
 
 def test_the_tools_do_not_grow() -> None:
-    assert sum(len(path.read_bytes().splitlines()) for path in (ROOT / "tools").rglob("*.py")) <= 10_935
+    assert sum(len(path.read_bytes().splitlines()) for path in (ROOT / "tools").rglob("*.py")) <= 10_840
 
 
 def test_no_file_is_longer_than_600_lines_and_no_function_than_80() -> None:

@@ -2,7 +2,7 @@
 
     python learn_adapters.py FOLDER
 
-It writes `adapters.npz`. Fold HELD of the examples is not learned from. On two cores it takes an hour and a half.
+It writes `adapters.npz`. Fold HELD of the examples is not learned from. On one H100 it takes four minutes, on two cores four hours and a half.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, linear
 from transformers import BertConfig, BertModel
 
 HELD, NEVER = 0, -1
-STEPS, RANK, RATE, RISE, MOST_ROWS = 3300, 16, 1e-3, 100, 80
-BATCH = 1800  # tokens
+STEPS, RANK, RATE, RISE, MOST_ROWS = 3800, 16, 1e-3, 200, 240
+BATCH = 5400  # tokens
 DROPOUT = 0.05
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -103,8 +103,8 @@ class Rows:
 
 def learn(rows: Rows, base: Mapping[str, NDArray[Any]]) -> Learner:
     """STEPS batches of the rows; the rate rises and falls to nothing."""
-    torch.manual_seed(0)
-    random = np.random.default_rng(0)
+    torch.manual_seed(1)
+    random = np.random.default_rng(1)
     model = Learner(base, rows.wanted.shape[1]).train().to(DEVICE)
     own = [parameter for module in model.adapted.values() for parameter in (module.down, module.up)]
     groups = [{"params": own, "lr": RATE}, {"params": model.head.parameters(), "lr": 4 * RATE}]

@@ -15,6 +15,8 @@ import argparse
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +26,7 @@ from safety.shipping import write_manifest
 from train_dangers import NEVER, UNSURE, Corpus, Said, Talk, all_talks, of_kind, weigh
 
 from h2htalk.curation.safety import crisis, danger_encoder
-from h2htalk.curation.safety.crisis import DANGERS
+from h2htalk.curation.safety.crisis import DANGERS, READ
 from h2htalk.curation.safety.danger_encoder import DATA, BaseModel, DangerEncoder, Tokens, unpacked
 from h2htalk.curation.safety.ngram_classifier import load_joint
 from h2htalk.data.languages import LANGUAGES
@@ -32,12 +34,13 @@ from h2htalk.text.model_files import find_packaged
 
 DRAWN = {"own": 0.4, "ordinary": 0.2, "others": 0.1}  # the share in an epoch of examples that are of no kind
 SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the companion's answer
+AROUND = 0.3  # the share of authors' dialogues in which ordinary words of others stand around each turn
 # Limits as in `train_dangers.MOST`. Bundled items are oblique on purpose, and people read them differently too.
 LIMITS = {
-    "crisis": {"ordinary": 0.002, "bundled": 0.06, "support": 0.005, "look_alike": 0.02, "near": 0.018},
+    "crisis": {"ordinary": 0.002, "bundled": 0.06, "support": 0.005, "look_alike": 0.02, "near": 0.022},
     "means": {"ordinary": 0.002, "bundled": 0.06, "support": 0.0035, "look_alike": 0.02, "near": 0.02, "lost": 0.04},
     "minor": {"ordinary": 0.002, "bundled": 0.01, "support": 0.01, "look_alike": 0.02, "near": 0.02},
-    "grooming": {"ordinary": 0.003, "bundled": 0.06, "support": 0.001, "look_alike": 0.02, "near": 0.03, "lost": 0.06},
+    "grooming": {"ordinary": 0.003, "bundled": 0.06, "support": 0.004, "look_alike": 0.02, "near": 0.03, "lost": 0.06},
     "threat": {"ordinary": 0.003, "bundled": 0.06, "support": 0.008, "look_alike": 0.02, "near": 0.006, "lost": 0.06},
 }
 MEASURED = ("topical", "kdconv", "bundled", "smilechat", "counsel", "talks", "dev")
@@ -55,23 +58,39 @@ class Example(NamedTuple):
 def examples(corpus: Corpus, tokens: Tokens) -> Iterator[tuple[int, Example]]:
     """Each turn, with or without its answer, and each dialogue as one; with their folds."""
     of = [corpus.weights(kind) for kind in DANGERS]
+    chat = [turn.text for turn in corpus.turns if turn.source == "ordinary" and len(turn.text) < READ[corpus.language]]
+
+    def around(text: str, at: int) -> str:
+        before, behind = (chat[(at * factor) % len(chat)] for factor in (7919, 104_729))
+        return " ".join([before, text, behind][at % 3 == 0 : 2 + (at % 3 > 0)])
+
     for talk, places in zip(corpus.talks, corpus.place, strict=True):
-        measured = talk.source in MEASURED
-        for small, case in ((False, 1.0 - SMALL), (True, SMALL)) if corpus.language == "en" else ((False, 1.0),):
-            for heard, share in ((True, HEARD), (False, 1.0 - HEARD)):
-                said = [(one.text.lower() if small else one.text, one.answer if heard else None) for one in talk.said]
-                turns, windows = tokens.rows(said)
-                for row, at in zip(turns, places, strict=True):
-                    counts = [float(weights[at]) for _, weights in of]
-                    wanted = [float(marks[at]) for marks, _ in of]
-                    often = 1.0 if any(wanted) else DRAWN.get(corpus.turns[at].source, 1.0)
-                    often *= case * share * any(counts)
-                    if often:
-                        yield int(corpus.folds[at]), Example(row, wanted, counts, often)
-                for held, row in windows if measured and heard else ():
-                    together = window_of(talk, [talk.said[at] for at in held])
-                    often = together.drawn * case * (len(held) > 1)
-                    yield int(corpus.folds[places[0]]), together._replace(tokens=row, drawn=often)
+        for small, heard, wrapped, share in ways(corpus.language == "en", talk.source == "talks"):
+            texts = [around(one.text, at) if wrapped else one.text for one, at in zip(talk.said, places, strict=True)]
+            if any(len(text) > READ[corpus.language] for text in texts):
+                texts = [text for text, _ in crisis.shown(tuple((True, text) for text in texts), corpus.language)]
+            texts = [text.lower() for text in texts] if small else texts
+            said = [(text, one.answer if heard else None) for text, one in zip(texts, talk.said, strict=True)]
+            turns, windows = tokens.rows(said)
+            for row, at in zip(turns, places, strict=True):
+                counts = [float(weights[at]) for _, weights in of]
+                wanted = [float(marks[at]) for marks, _ in of]
+                often = share * any(counts) * (1.0 if any(wanted) else DRAWN.get(corpus.turns[at].source, 1.0))
+                if often:
+                    yield int(corpus.folds[at]), Example(row, wanted, counts, often)
+            for held, row in windows if heard and talk.source in MEASURED else ():
+                together = window_of(talk, [talk.said[at] for at in held])
+                often = together.drawn * share * (len(held) > 1)
+                yield int(corpus.folds[places[0]]), together._replace(tokens=row, drawn=often)
+
+
+def ways(english: bool, written: bool) -> Iterator[tuple[bool, bool, bool, float]]:
+    """Whether a dialogue is in small letters, has its answers, has ordinary words around; and how often that is."""
+    shares = (SMALL * english, HEARD, AROUND * written)
+    for chosen in product((True, False), repeat=3):
+        share = prod(most if one else 1 - most for one, most in zip(chosen, shares, strict=True))
+        if share:
+            yield *chosen, share
 
 
 def window_of(talk: Talk, said: Sequence[Said]) -> Example:

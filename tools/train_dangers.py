@@ -76,7 +76,7 @@ LEAST = {"crisis": -2.0, "means": -2.0, "grooming": -2.0, "threat": -2.0}  # how
 UNHEARD = -4.0  # the least that an answer counts
 READ = {"ordinary": 0.03, "support": 0.25}  # dialogues that the encoder reads for a kind
 POSSIBLE = {"ordinary": 0.006, "support": 0.02}
-HINT = {"ordinary": 0.02, "support": 0.1}
+HINT = {"ordinary": 0.03, "support": 0.15}  # it changes next to nothing
 PEERS = "more_peers"  # long conversations of support by authors
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
@@ -159,9 +159,11 @@ def author_talks(path: Path, learned: bool = True) -> Iterator[Talk]:
 
 def written_talks(language: Language) -> Iterator[Talk]:
     """Dialogues of the authors, and their lines of kinds, of crises, of look-alikes and of ordinary days."""
-    sets = Path(__file__).parents[1] / "tests/curation/safety/sets"
+    root = Path(__file__).parents[1]
+    sets, invented = root / "tests/curation/safety/sets", root / f"examples/raw_{language}.jsonl"
     development, near = (sets / f"{name}_{language}.jsonl" for name in ("dev_kinds", "dev_crisis_lookalikes"))
-    for path in (*sorted(CRISIS.glob(f"talks_{language}_*.jsonl")), near, *sorted(CRISIS.glob(f"more*_{language}_*"))):
+    talks, more = (sorted(CRISIS.glob(f"{name}_{language}_*.jsonl")) for name in ("talks", "more*"))
+    for path in (*talks, near, *more, invented):
         yield from author_talks(path)
     yield from author_talks(development, learned=False)
     for kind in ("crisis", *(k for k in DANGERS if k != "crisis"), "near", "harmless"):
