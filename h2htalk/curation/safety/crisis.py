@@ -44,7 +44,7 @@ CUES["crisis"] = {*SORTS, "attempt", URGENT}
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
-PLAIN = 2.5  # so far above the words' threshold, half as far beside a cue (a crisis: at once), a tag stays
+PLAIN, SAID = 2.5, -1.0  # so far above the words' threshold, half as far, or a crisis SAID, beside a cue, a tag stays
 CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
 ANSWER = 400  # characters of an answer that are read
 # Characters of a turn that the encoder surely reads; of a longer one, how many before the run that says most.
@@ -150,7 +150,7 @@ def _in_turn(
         words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
         alone = weigh(words, [run.scores[number], signs[number][0]])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
-        plain = words["cued"] if cued and kind == "crisis" else words["high"] + PLAIN / (1 + cued)
+        plain = words["high"] + (SAID if cued and kind == "crisis" else PLAIN / (1 + cued))
         if urgent or total >= dangers[kind][limit] or alone >= plain:
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
