@@ -37,7 +37,7 @@ SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the 
 AROUND = 0.3  # the share of authors' dialogues in which ordinary words of others stand around each turn
 # Limits as in `train_dangers.MOST`. Bundled items are oblique on purpose, and people read them differently too.
 LIMITS = {
-    "crisis": {"ordinary": 0.002, "bundled": 0.06, "support": 0.005, "look_alike": 0.02, "near": 0.022},
+    "crisis": {"ordinary": 0.002, "bundled": 0.06, "support": 0.005, "look_alike": 0.02, "near": 0.03},
     "means": {"ordinary": 0.002, "bundled": 0.06, "support": 0.0035, "look_alike": 0.02, "near": 0.02, "lost": 0.04},
     "minor": {"ordinary": 0.002, "bundled": 0.01, "support": 0.01, "look_alike": 0.02, "near": 0.02},
     "grooming": {"ordinary": 0.003, "bundled": 0.06, "support": 0.004, "look_alike": 0.02, "near": 0.03, "lost": 0.06},
