@@ -2,7 +2,7 @@
 
     python learn_adapters.py FOLDER
 
-It writes `adapters.npz`. Fold HELD of the examples is not learned from. On one H100 it takes four minutes, on two cores four hours and a half.
+It writes `adapters.npz`. Fold HELD is not learned from. On an H100 this takes minutes, on two cores hours.
 """
 
 from __future__ import annotations

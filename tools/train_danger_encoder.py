@@ -39,7 +39,7 @@ AROUND = 0.3  # the share of authors' dialogues in which ordinary words of other
 LIMITS = {
     "crisis": {"ordinary": 0.002, "bundled": 0.06, "support": 0.005, "look_alike": 0.02, "near": 0.03},
     "means": {"ordinary": 0.002, "bundled": 0.06, "support": 0.0035, "look_alike": 0.02, "near": 0.02, "lost": 0.04},
-    "minor": {"ordinary": 0.002, "bundled": 0.01, "support": 0.01, "look_alike": 0.02, "near": 0.02},
+    "minor": {"ordinary": 0.002, "bundled": 0.01, "support": 0.01, "look_alike": 0.02, "near": 0.026},
     "grooming": {"ordinary": 0.003, "bundled": 0.06, "support": 0.004, "look_alike": 0.02, "near": 0.03, "lost": 0.06},
     "threat": {"ordinary": 0.003, "bundled": 0.06, "support": 0.008, "look_alike": 0.02, "near": 0.006, "lost": 0.06},
 }

@@ -70,7 +70,7 @@ MOST = {
 }
 # The same of what the seeker's words say alone, where there is no answer or it speaks of other things.
 ALONE = {"ordinary": 0.002, "bundled": 0.006, "support": 0.002, "near": 0.03}
-CUED = {"ordinary": 0.003, "bundled": 0.005, "support": 0.006, "look_alike": 0.02, "near": 0.02}  # with a strong cue
+CUED = {"ordinary": 0.003, "bundled": 0.005, "support": 0.007, "look_alike": 0.02, "near": 0.02}  # with a strong cue
 WORTH = 3.5  # what that lowers a threshold by at most
 LEAST = {"crisis": -2.0, "means": -2.0, "grooming": -2.0, "threat": -2.0}  # how far below it a score lies says nothing
 UNHEARD = -4.0  # the least that an answer counts

@@ -45,6 +45,7 @@ CUES["crisis"] = {*SORTS, "attempt", URGENT}
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
 PLAIN, SAID = 2.5, -1.0  # so far above the words' threshold, half as far, or a crisis SAID, beside a cue, a tag stays
+BARE = 0.75  # a run that is a strong cue to this share has nothing in it that could mean something else
 CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
 ANSWER = 400  # characters of an answer that are read
 # Characters of a turn that the encoder surely reads; of a longer one, how many before the run that says most.
@@ -135,7 +136,8 @@ def _in_turn(
 ) -> Iterator[Evidence]:
     """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
     `dangers`: how these are weighed, and the thresholds."""
-    tagged, strong = False, {hit.category for run in runs for hit in run.hits if not hit.weak}
+    tagged, hits = False, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
+    strong = {hit.category for hit, _ in hits}
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
@@ -144,14 +146,15 @@ def _in_turn(
         run = max(runs, key=lambda run: run.scores[number])
         cued = bool(strong & CUES[kind])
         total = weigh(dangers[kind], [run.scores[number], *signs[number]])
-        urgent = next((one for one in runs for hit in one.hits if hit.category == URGENT and kind == "crisis"), None)
+        urgent = next((one for hit, one in hits if hit.category == URGENT and kind == "crisis"), None)
+        bare = any(hit.category in CUES[kind] and hit[1] - hit[0] >= BARE * (one.end - one.start) for hit, one in hits)
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
         run = urgent or run
         words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
         alone = weigh(words, [run.scores[number], signs[number][0]])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
         plain = words["high"] + (SAID if cued and kind == "crisis" else PLAIN / (1 + cued))
-        if urgent or total >= dangers[kind][limit] or alone >= plain:
+        if urgent or total >= dangers[kind][limit] or alone >= plain or bare:
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
         elif kind == "crisis" and not tagged:  # the last one; doubts are the words' alone

@@ -199,17 +199,14 @@ def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None 
         unread = [one for one in assessment.evidence if not was_sent(one)]
         assessment = apply_verdict(assessment, verdict, unread)
         details = {"guard": {"safety": verdict.safety, "categories": list(verdict.categories)}}
-    details |= assessment.to_dict()
-    reasons = assessment.reasons
+    details, reasons = details | assessment.to_dict(), assessment.reasons
     if assessment.remove:
         if assessment.hard:
             return Rejected(dialogue.id, assessment.hard, {"reasons": list(reasons)})
         return Rejected(dialogue.id, reasons[0], details, dialogue.to_dict())
     noted: dict[str, Any] = {"action": assessment.action, "tags": list(reasons), "risk": assessment.risk}
-    possible, hint = (
-        any(one.category == code for one in (assessment.evidence if not cleared else unread))
-        for code in (crisis.POSSIBLE, crisis.HINT)
-    )
+    seen = {one.category for one in (unread if cleared else assessment.evidence)}
+    possible, hint = (code in seen for code in (crisis.POSSIBLE, crisis.HINT))
     noted |= {"possible_crisis": True} if possible else {"crisis_hint": True} if hint else {}
     kept = replace(dialogue, metadata={**dialogue.metadata, "safety": noted})
     tags = ["review"] if assessment.action == "review" else []

@@ -58,7 +58,7 @@ STOPPED = {
     "openhearth-007765-dialogue_base": "minors",
     "peerpath-002122-dialogue_base": "personal_data",
     **dict.fromkeys(("openhearth-005381-dialogue_schedule", "tablechat-000059-itinerary_response"), "personal_data"),
-    **{f"wanfeng-{number}-dialogue_emotion": "crisis_care" for number in ("004152", "005345")},
+    "wanfeng-004152-dialogue_emotion": "crisis_care",
     **dict.fromkeys(("nuanliao-005220-dialogue_emotion", "openhearth-006440-dialogue_emotion"), "crisis_care"),
 }
 

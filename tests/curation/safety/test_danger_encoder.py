@@ -89,11 +89,11 @@ def test_it_is_asked_where_words_leave_a_doubt_and_then_decides(encoder: DangerE
     assert find_crisis(plain, "en", sure) == find_crisis(plain, "en") == []
     assert sure.asked == []
     found = {evidence.category for evidence in find_crisis(dark, "en", sure)}
-    assert {"crisis.means", "minor", "grooming", "threat_to_others"} <= found
+    assert {"crisis.means", "grooming", "threat_to_others"} <= found
     assert sure.asked[0][0] == [("I want to die.", "I am here."), ("ok", None)]
     assert sure.asked[0][1][0]
     assert [one.category for one in find_crisis(dark, "en", calm)] == ["crisis.ideation"]  # by the words
-    young = (Turn("user", "I'm 13 and in year eight."),)
+    young = (Turn("user", "I'm 13."),)
     assert [one.category for one in find_crisis(young, "en")] == ["minor"]
     assert [one.category for one in find_crisis(young, "en", calm)] == ["minor"]  # told beside a cue
     faint = (Turn("user", "my homework is due tomorrow"), Turn("companion", "Which year are you in?"))
@@ -107,7 +107,7 @@ CHILD = "I'm 12 and a man from the game wants me to send him pictures and keep i
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (FILLER * 6 + CHILD, {"grooming", "minor"}),
+        (FILLER * 6 + CHILD, {"grooming"}),
         (FILLER * 2 + CHILD + FILLER, {"grooming"}),
         (CHILD + FILLER * 2, {"grooming"}),
         ("\U0001f642 " * 120 + CHILD, {"grooming", "minor"}),
