@@ -135,7 +135,7 @@ def _in_turn(
     text: str, runs: Sequence[Run], signs: NDArray[np.float64], language: Language, dangers: Mapping[str, Any]
 ) -> Iterator[Evidence]:
     """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
-    `dangers`: how these are weighed, and the thresholds."""
+    `dangers`: how these are weighed, and the thresholds. Beside grooming an age that is told is a child's."""
     tagged, hits = False, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
     strong = {hit.category for hit, _ in hits}
 
@@ -154,7 +154,7 @@ def _in_turn(
         alone = weigh(words, [run.scores[number], signs[number][0]])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
         plain = words["high"] + (SAID if cued and kind == "crisis" else PLAIN / (1 + cued))
-        if urgent or total >= dangers[kind][limit] or alone >= plain or bare:
+        if urgent or total >= dangers[kind][limit] or alone >= plain or bare or (tagged and cued and kind == MINOR):
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
         elif kind == "crisis" and not tagged:  # the last one; doubts are the words' alone

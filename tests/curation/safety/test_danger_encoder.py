@@ -107,9 +107,9 @@ CHILD = "I'm 12 and a man from the game wants me to send him pictures and keep i
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (FILLER * 6 + CHILD, {"grooming"}),
-        (FILLER * 2 + CHILD + FILLER, {"grooming"}),
-        (CHILD + FILLER * 2, {"grooming"}),
+        (FILLER * 6 + CHILD, {"grooming", "minor"}),
+        (FILLER * 2 + CHILD + FILLER, {"grooming", "minor"}),
+        (CHILD + FILLER * 2, {"grooming", "minor"}),
         ("\U0001f642 " * 120 + CHILD, {"grooming", "minor"}),
         ("\u200b".join(CHILD), {"grooming", "minor"}),
         (CHILD.upper(), {"grooming", "minor"}),
