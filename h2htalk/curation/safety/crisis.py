@@ -45,7 +45,7 @@ CUES["crisis"] = {*SORTS, "attempt", URGENT}
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
 PLAIN, SAID = 2.5, -1.0  # so far above the words' threshold, half as far, or a crisis SAID, beside a cue, a tag stays
-BARE = 0.75  # a run that is a strong cue to this share has nothing in it that could mean something else
+BARE = 0.75  # a run that tells an age to this share has nothing in it that could mean something else
 CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
 ANSWER = 400  # characters of an answer that are read
 # Characters of a turn that the encoder surely reads; of a longer one, how many before the run that says most.
@@ -147,7 +147,7 @@ def _in_turn(
         cued = bool(strong & CUES[kind])
         total = weigh(dangers[kind], [run.scores[number], *signs[number]])
         urgent = next((one for hit, one in hits if hit.category == URGENT and kind == "crisis"), None)
-        bare = any(hit.category in CUES[kind] and hit[1] - hit[0] >= BARE * (one.end - one.start) for hit, one in hits)
+        bare = any(hit.category == kind == MINOR and hit[1] - hit[0] >= BARE * (at.end - at.start) for hit, at in hits)
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
         run = urgent or run
         words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
