@@ -136,20 +136,18 @@ def _in_turn(
 ) -> Iterator[Evidence]:
     """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
     `dangers`: how these are weighed, and the thresholds. Beside grooming an age that is told is a child's."""
-    tagged, hits = False, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
+    tagged, doubted, hits = False, False, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
     strong = {hit.category for hit, _ in hits}
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
 
     for number, kind in reversed(list(enumerate(DANGERS if runs else ()))):
-        run = max(runs, key=lambda run: run.scores[number])
-        cued = bool(strong & CUES[kind])
-        total = weigh(dangers[kind], [run.scores[number], *signs[number]])
         urgent = next((one for hit, one in hits if hit.category == URGENT and kind == "crisis"), None)
+        run = urgent or max(runs, key=lambda run: run.scores[number])
+        cued, total = bool(strong & CUES[kind]), weigh(dangers[kind], [run.scores[number], *signs[number]])
         bare = any(hit.category == kind == MINOR and hit[1] - hit[0] >= BARE * (at.end - at.start) for hit, at in hits)
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
-        run = urgent or run
         words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
         alone = weigh(words, [run.scores[number], signs[number][0]])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
@@ -157,10 +155,12 @@ def _in_turn(
         if urgent or total >= dangers[kind][limit] or alone >= plain or bare or (tagged and cued and kind == MINOR):
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
-        elif kind == "crisis" and not tagged:  # the last one; doubts are the words' alone
+        elif kind != "crisis":  # the last one
+            doubted |= alone >= words[limit]
+        elif not tagged:  # doubts are the words' alone, and what the encoder took away
             if alone >= words["possible"]:
                 yield evidence("doubt", POSSIBLE, sure, run)
-            elif cued or alone >= words["hint"]:
+            elif cued or doubted or alone >= words["hint"]:
                 yield evidence("doubt", HINT, sure, run)
 
 
