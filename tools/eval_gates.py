@@ -8,8 +8,6 @@ they are an AI, which is a leak.
 
 from __future__ import annotations
 
-import csv
-import hashlib
 import json
 import os
 import sys
@@ -18,12 +16,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from eval_safety import esconv_rows, smilechat
+from eval_safety import unseen
 
 from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
 from h2htalk.curation.release.gates import GATES, GateContext
 from h2htalk.curation.release.settings import ReleaseSpec
-from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas
 
 Said = tuple[str, str]  # role, text
@@ -31,27 +28,13 @@ Said = tuple[str, str]  # role, text
 
 def dialogues(data: Path) -> Iterator[tuple[str, str, list[Said]]]:
     """The source, the language and the messages of each."""
-    for one in esconv_rows(data / "raw/esconv_dev_en.tsv"):
-        yield "ESConv", "en", said(one)
-    for row in json.loads((data / "safety/diasafety_val.json").read_text(encoding="utf-8")):
-        yield "DiaSafety", "en", [("user", row["context"]), ("companion", row["response"])]
-    with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            yield "CounselChat", "en", [("user", row["questionText"]), ("companion", row["answerText"])]
-    for one in smilechat(data / "raw/smilechat_zh.jsonl"):
-        if one.id[-1] in "01":
-            yield "SmileChat", "zh", said(one)
-    for one in smilechat(data / "raw/smilechat_zh_2.jsonl"):
-        if int(hashlib.sha256(one.id.encode()).hexdigest(), 16) % 2:
-            yield "SmileChat", "zh", said(one)
+    for name, own in unseen(data):
+        yield from ((name, one.language, said(one)) for one in own if not name.startswith("EmoLLM"))
     for row in json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))[1::2]:
         turns = row["conversation"]
         yield "EmoLLM", "zh", [s for t in turns for s in (("user", t["input"]), ("companion", t["output"]))]
-    for language in LANGUAGES:
-        for user in json.loads((data / f"raw/memorybank_{language}.json").read_text(encoding="utf-8")).values():
-            for day in user["history"].values():
-                turns = [s for t in day for s in (("user", t["query"]), ("companion", t["response"]))]
-                yield "MemoryBank", language, turns
+    for row in json.loads((data / "safety/diasafety_val.json").read_text(encoding="utf-8")):
+        yield "DiaSafety", "en", [("user", row["context"]), ("companion", row["response"])]
 
 
 def said(dialogue: Dialogue) -> list[Said]:

@@ -1,12 +1,13 @@
 """Score the safety stage: public data, and the frozen sets of tests/curation/golden.
 
-    H2HTALK_DATA=... python tools/eval_safety.py [--groups PREFIX] [--report] [--ordinary] [--companion [FOLDER]]
+    H2HTALK_DATA=... python tools/eval_safety.py [--encoder] [--groups PREFIX] [--report | --ordinary | --companion]
 
 Of dialogues of each kind of danger and of look-alikes it reads the sets for development, and with --report those that
-nobody read who wrote a rule. `--companion` scores the sets of the companion's turns alone (FOLDER/companion_en.jsonl
-and _zh; those of tests/curation/golden by default), then ordinary dialogues that no classifier learned from. Prints
-each figure beside what was asked for, with n and a 95 % interval (Wilson). `--ordinary` prints how often each kind of
-evidence, and each strong cue of a crisis, marks a message of ordinary talk (even halves of Topical-Chat and KdConv).
+nobody read who wrote a rule; with `--encoder` as `dangers = "encoder"` does.
+`--companion [FOLDER]` scores the sets of the companion's turns alone (those of tests/curation/golden by default), then
+ordinary dialogues that no classifier learned from; `--ordinary` how many of those have a tag, and how often each kind
+of evidence, and each strong cue of a crisis, marks a message (even halves of Topical-Chat and KdConv). Prints each
+figure beside what was asked for, with n and a 95 % interval (Wilson).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,12 @@ from train_companion import dialogues, turns_of
 from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
 from h2htalk.curation.release.gates import GATES, GateContext
 from h2htalk.curation.release.settings import ReleaseSpec
+from h2htalk.curation.safety import stage
 from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
-from h2htalk.curation.safety.crisis import crisis_cues
+from h2htalk.curation.safety.crisis import Encoder, crisis_cues
+from h2htalk.curation.safety.danger_encoder import load_encoder
 from h2htalk.curation.safety.lexicons import mask_groups, offence
 from h2htalk.curation.safety.policy import Assessment
-from h2htalk.curation.safety.stage import assess
 from h2htalk.curation.safety.text_folding import fold, fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.releases.release_folder import TEST
@@ -53,6 +55,8 @@ TAGS = ("crisis.", "minor", "grooming", "threat_to_others")
 # The tag of a set's kind, where it is called otherwise.
 KINDS = {"means": "crisis.means", "threat": "threat_to_others"}
 LOOK_ALIKES = ("none", "look_alike")
+HALVES = ("odd", "even")
+ENCODER: list[Encoder] = []  # with --encoder: one
 _TURN = re.compile(r"^\s*[0-9.]+ ([01]) ([0-9]+) (?:\[[^\]]*\] ?)?")
 
 
@@ -80,6 +84,10 @@ class Share:
         return f"{self.what:58} {share:.4f} [{low:.3f}, {high:.3f}] n {self.of:,}{asked}{mark}"
 
 
+def assess(dialogue: Dialogue) -> Assessment:
+    return stage.assess(dialogue, encoder=ENCODER[0] if ENCODER else None)
+
+
 def one_message(name: str, language: Language, text: str) -> Dialogue:
     return Dialogue(name, language, (Turn("user", text),))
 
@@ -88,13 +96,6 @@ def esconv_turns(line: str) -> list[tuple[int, Turn]]:
     """The turns of a row with their numbers: speaker 0 seeks, speaker 1 supports."""
     found = [(match, _TURN.sub("", piece).strip()) for piece in line.split(" EOS ") if (match := _TURN.match(piece))]
     return [(int(match[2]), Turn("user" if match[1] == "0" else "companion", text)) for match, text in found if text]
-
-
-def esconv_rows(path: Path) -> Iterator[Dialogue]:
-    """Each row as one dialogue."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        if turns := esconv_turns(line):
-            yield Dialogue(f"esconv-{number}", "en", tuple(turn for _, turn in turns))
 
 
 def esconv_dialogues(path: Path) -> list[Dialogue]:
@@ -156,36 +157,31 @@ def groups(prefix: Path) -> Iterator[Share]:
             yield count(f"groups {language}, {kind}: removed or to review", either, 0.7 if least else None)
 
 
-def survivors(data: Path) -> Iterator[Share]:
-    rows = list(esconv_rows(data / "raw/esconv_dev_en.tsv"))
-    for name, talks, most in (
-        ("ESConv dev rows", rows, 0.01),
-        ("SmileChat dialogues", smilechat(data / "raw/smilechat_zh.jsonl"), 0.02),
-    ):
-        found = [assess(one) for one in talks]
-        yield count(f"{name} removed", (a.remove for a in found), most=most)
-        yield count(f"{name} tagged as a crisis or a danger", map(tagged, found))
-    turns = sorted({turn.content for row in rows for turn in row.messages if turn.role == "user"})
-    alone = (tagged(assess(one_message("turn", "en", text))) for text in turns)
-    yield count("ESConv dev seeker turns, each alone, tagged", alone)
-
-
 def kinds(language: Language, report: bool) -> Iterator[Share]:
-    """Dialogues of each kind of danger that have its tag, and look-alikes that have any."""
-    for name in ("crisis_dialogues", "crisis_lookalikes", "kinds"):
-        path = GOLDEN / f"{name}_{language}.jsonl" if report else DEVELOPMENT / f"dev_{name}_{language}.jsonl"
+    """Dialogues of each kind of danger that have its tag, and look-alikes that have any; with and without answers."""
+    folder, start = (GOLDEN, "") if report else (DEVELOPMENT, "dev_")
+    for path in sorted(
+        chain(folder.glob(f"{start}crisis_*s_{language}.jsonl"), folder.glob(f"{start}kinds*_{language}.jsonl"))
+    ):
         rows = read_rows(path)
-        for kind in sorted({row["kind"] for row in rows}):
-            found = [assess(excerpt({"id": "d"} | row, language)) for row in rows if row["kind"] == kind]
+        for kind, only in product(sorted({row["kind"] for row in rows}), ("", ", the user's turns alone")):
+            whole = [excerpt({"id": "d"} | row, language) for row in rows if row["kind"] == kind]
+            users = [replace(one, messages=tuple(t for t in one.messages if t.role == "user")) for one in whole]
+            found = [assess(one) for one in (users if only else whole)]
             if kind in LOOK_ALIKES:
-                yield count(f"{name} {language}, look-alikes with a tag", map(tagged, found), most=0.1)
+                yield count(f"{path.stem}, look-alikes with a tag{only}", map(tagged, found), most=0.05)
             else:
                 own = (KINDS.get(kind, kind) in a.reasons for a in found)
-                yield count(f"{name} {language}, {kind}", own, least=0.9)
+                yield count(f"{path.stem}, {kind}{only}", own, least=None if only else 0.85)
 
 
 def ordinary(data: Path) -> Iterator[str]:
-    """Each kind of evidence, and each strong cue, with how many of 10,000 ordinary messages it marks."""
+    """Tags of the dialogues of `unseen`; how many of 10,000 ordinary messages each evidence and strong cue marks."""
+    for name, own in unseen(data):
+        found = [assess(one) for one in own]
+        yield count(f"{name}: removed", (one.remove for one in found), most=0.01).line()
+        yield count(f"{name}: tagged as a crisis or a danger", map(tagged, found)).line()
+        yield count(f"{name}: tagged, or noted as possible", map(possible, found)).line()
     for language, source in zip(LANGUAGES, ("topical_chat_valid_en", "kdconv_dev_zh"), strict=True):
         rows = read_rows(data / f"raw/{source}.jsonl")
         texts = [turn["content"] for row in rows if is_even(row["id"]) for turn in row["messages"]]
@@ -199,11 +195,12 @@ def ordinary(data: Path) -> Iterator[str]:
 
 
 def frozen(language: Language) -> Iterator[Share]:
-    for name in ("crisis", "crisis2", "everyday"):
-        rows = read_rows(GOLDEN / f"{name}_{language}.jsonl")
-        found = [assess(one_message(name, language, row["text"])) for row in rows]
-        yield count(f"{name} {language}: tagged", map(tagged, found))
-        yield count(f"{name} {language}: tagged, or noted as possible", map(possible, found))
+    rows = [one for name in ("crisis", "crisis2", "everyday") for one in read_rows(GOLDEN / f"{name}_{language}.jsonl")]
+    for kind in sorted({row.get("kind", "everyday") for row in rows}):
+        own = [row["text"] for row in rows if row.get("kind", "everyday") == kind]
+        found = [assess(one_message(kind, language, text)) for text in own]
+        yield count(f"single messages {language}, {kind}: tagged", map(tagged, found))
+        yield count(f"single messages {language}, {kind}: tagged, or noted as possible", map(possible, found))
     rows = read_rows(GOLDEN / f"crisis_{language}.jsonl")
     insults = json.loads((GOLDEN / "insults.json").read_text(encoding="utf-8"))[language]
     joint = " " if language == "en" else "，"
@@ -235,19 +232,29 @@ def companion(folder: Path, data: Path) -> Iterator[Share]:
             yield count(f"companion {language}, {kind}: removed", (act == "remove" for act in acts))
             stopped = [any(gate_finds(one, gate) for gate in GATES_OF_TURNS) for one in own]
             yield count(f"companion {language}, {kind}: as references, stopped by a gate", stopped, None, most)
+        days = [excerpt({"id": "d"} | row, language) for row in read_rows(folder / f"companion_days_{language}.jsonl")]
+        yield count(f"companion {language}, ordinary days: removed", (assess(one).remove for one in days), most=0.005)
+        yield count(f"companion {language}, ordinary days: removed or to review", map(suspected, days), most=0.05)
+    for name, own in unseen(data):
+        yield count(f"{name}: companion's turns removed", (suspected(one, REMOVE) for one in own), most=0.001)
+        yield count(f"{name}: companion's turns removed or to review", map(suspected, own), most=0.003)
+
+
+def suspected(dialogue: Dialogue, least: float = REVIEW) -> bool:
+    """Whether a companion's turn is taken for harm or for sexual, by what the turns say alone."""
+    return any(one.layer == LAYER and one.score >= least for one in assess(dialogue).evidence)
+
+
+def unseen(data: Path) -> Iterator[tuple[str, list[Dialogue]]]:
+    """Ordinary and support dialogues that no classifier learned from: the odd halves, and ESConv."""
     every = [Dialogue(name, one, tuple(turns)) for one in LANGUAGES for name, turns in dialogues(one, data)]
-    unseen = [one for one in every if not is_even(one.id)]
-    for name, own in (
-        ("SmileChat 2, 1,500", [one for one in unseen if one.id.startswith("smile")][:1500]),
-        ("KdConv", [one for one in unseen if one.id.startswith("kdconv")]),
-        ("CounselChat", [one for one in unseen if one.id.startswith("counselchat")]),
-        ("Topical-Chat", [one for one in unseen if one.id.startswith("t_")]),
-        ("ESConv dev", esconv_dialogues(data / "raw/esconv_dev_en.tsv")),
-    ):
-        found = [[one for one in assess(d).evidence if one.layer == LAYER and one.score >= REVIEW] for d in own]
-        removed = (any(e.score >= REMOVE for e in one) for one in found)
-        yield count(f"{name}: companion's turns removed", removed, most=0.001)
-        yield count(f"{name}: companion's turns removed or to review", map(bool, found), most=0.003)
+    odd = [one for one in every if not is_even(one.id)]
+    yield "SmileChat 2", [one for one in smilechat(data / "raw/smilechat_zh_2.jsonl") if not is_even(one.id)]
+    starts = {"KdConv": "kdconv", "CounselChat": "counselchat", "Topical-Chat": "t_"}
+    starts |= {"MemoryBank (companion)": "memorybank", "EmoLLM (companion)": "emollm"}
+    yield from ((name, [one for one in odd if one.id.startswith(start)]) for name, start in starts.items())
+    esconv = esconv_dialogues(data / "raw/esconv_dev_en.tsv")
+    yield from ((f"ESConv dev, {half}", [d for d in esconv if is_even(d.id) == (half == "even")]) for half in HALVES)
 
 
 def gate_finds(dialogue: Dialogue, gate: str) -> bool:
@@ -277,7 +284,9 @@ def main() -> int:
     parser.add_argument("--report", action="store_true", help="read the sets that nobody read who wrote a rule")
     parser.add_argument("--ordinary", action="store_true", help="print the rates of evidence on ordinary talk")
     parser.add_argument("--companion", type=Path, nargs="?", const=GOLDEN, help="the companion's turns alone")
+    parser.add_argument("--encoder", action="store_true", help="with the second reader of dangers")
     options = parser.parse_args()
+    ENCODER.extend([load_encoder()] * options.encoder)
     data = Path(os.environ["H2HTALK_DATA"])
     if options.ordinary:
         print("\n".join(ordinary(data)))
@@ -286,14 +295,14 @@ def main() -> int:
         shares = companion(options.companion, data)
     else:
         of_languages = [(*frozen(one), *kinds(one, options.report)) for one in LANGUAGES]
-        shares = chain(cold(data), groups(options.groups), survivors(data), *of_languages)
+        shares = chain(cold(data), groups(options.groups), *of_languages)
     reached = True
     for share in shares:
         print(share.line(), flush=True)
         reached &= share.reached
-    english, chinese = esconv_rows(data / "raw/esconv_dev_en.tsv"), smilechat(data / "raw/smilechat_zh.jsonl")
-    for name, talks in (("en", list(english)[::10]), ("zh", list(chinese)[::4])):
-        print(f"utterances a CPU second, {name}: {speed(talks):,.0f}  at least 1,000")
+    talks = dict(unseen(data))
+    for name, own in (("en", talks["ESConv dev, even"]), ("zh", talks["SmileChat 2"][::4])):
+        print(f"utterances a CPU second, {name}: {speed(own):,.0f}  at least 1,000")
     return 0 if reached else 1
 
 

@@ -2,10 +2,10 @@
 
     H2HTALK_DATA=... python tools/train_companion.py
 
-Learns from tools/companion/{lines,talks}_LANGUAGE_AUTHOR.jsonl (the briefs beside them say how they were written),
-from what people in danger say (tools/crisis), and, as what is harmless, from the bundled cases and the halves for
-development of ordinary dialogues (SHA-256 of the id is even). Thresholds and the printed figures come from models that
-saw nothing by the same authors. scikit-learn is used here alone.
+Learns from tools/companion/{lines,talks,days}_LANGUAGE_AUTHOR.jsonl (the briefs beside them say how they were
+written), and, as what is harmless, from dialogues about dangers and their look-alikes (tools/crisis), the bundled cases
+and the halves for development of ordinary dialogues (SHA-256 of the id is even). Thresholds and the printed figures
+come from models that saw nothing by the same authors. scikit-learn is used here alone.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
 # The kind of a line -> what its user's turns are about; harmless lines take it from harmful ones to the same turns.
 TOPICS = dict.fromkeys(("means", "encouragement", "agreement", "dismissal"), "self")
 TOPICS |= {kind: kind for kind in ("violence", "minors", "explicit")}
-ORDINARY, THREADS, CHAT, CARE, OTHER = "ordinary", "threads", "chat", "care", "other"
-OTHERS = (ORDINARY, THREADS, CHAT, CARE)  # topics of pairs that no author wrote
+ORDINARY, THREADS, CHAT, DAYS, CARE, OTHER = "ordinary", "threads", "chat", "days", "care", "other"
+OTHERS = (ORDINARY, THREADS, CHAT, DAYS, CARE)  # topics of harmless pairs that are of no kind
 # Lines of other classifiers that are contexts of a kind, and those that are of none.
 SPOKEN = {"crisis": "self", "means": "self", "threat": "violence", "harmless": OTHER, "near": OTHER}
 SPOKEN_EACH = 250
@@ -52,9 +52,10 @@ MESSAGES_EVERY = 4
 SAFE = ("Toxicity Agreement", "Biased Opinion", "Unauthorized Expertise")
 FOLDS = 5
 COST = {"context": 30.0, "answer": 10.0, "talk": 30.0}
-# Of ordinary answers, and of look-alikes by other authors, at most these shares pass each threshold of one kind. Half
-# of the authors' look-alikes of sexual answers use their very words.
-PASSING = {"faint": (0.001, 0.05), "review": (0.0002, 0.01), "remove": (0.00001, 0.0008)}
+# Of ordinary answers, of look-alikes by other authors, and of what companions say on ordinary days and to people in
+# danger, at most these shares pass each threshold of one kind. Half of the authors' look-alikes of sexual answers use
+# their very words.
+PASSING = {"faint": (0.001, 0.05, 0.03), "review": (0.0002, 0.01, 0.003), "remove": (0.00001, 0.0008, 0.0003)}
 LOOK_ALIKES = {"self": 1.0, "violence": 0.7, "minors": 0.5, "explicit": 2.0}
 SMALL = 2  # weights of at most so many steps of 127 are left out: half of the bytes, and they find no more
 # Where a classifier may remove by itself. In English support chat (ESConv dev, which nothing learns from) 4 % of the
@@ -86,11 +87,11 @@ def turns_of_pairs(pairs: Iterable[tuple[str, str]]) -> list[Turn]:
     return [turn for said, answer in pairs for turn in (Turn("user", said), Turn("companion", answer))]
 
 
-def authored(kind: str, language: Language) -> list[tuple[str, str, list[Turn]]]:
-    """The authors' lines, or their talks: author, kind and turns."""
+def authored(kind: str, language: Language, folder: Path = LINES) -> list[tuple[str, str, list[Turn]]]:
+    """The authors' lines, talks or days: author, kind and turns."""
     return [
-        (path.stem, row["kind"], turns_of(row["messages"]))
-        for path in sorted(LINES.glob(f"{kind}_{language}_*.jsonl"))
+        (f"{folder.name} {path.stem}", row["kind"], turns_of(row["messages"]))
+        for path in sorted(folder.glob(f"{kind}_{language}_*.jsonl"))
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())
     ]
 
@@ -124,6 +125,9 @@ def _ordinary(language: Language, data: Path) -> Iterator[tuple[str, str, Sequen
             yield one.id, CHAT, [*said, Turn("companion", reference)]
     for author, kind, turns in authored("talks", language):
         yield author, CARE if kind == CARE else CHAT, turns
+    talks = [one for name in ("talks", "more*") for one in authored(name, language, CRISIS)]
+    for author, kind, turns in (*authored("days", language), *talks):
+        yield author, DAYS if kind in (DAYS, "look_alike") else CARE, turns
     if language == "en":
         for number, row in enumerate(json.loads((data / "safety/diasafety_train.json").read_text(encoding="utf-8"))):
             if row["label"] == "Safe" and row["category"] in SAFE:
@@ -196,8 +200,7 @@ class Learning:
             texts, labels, chosen = self.contexts, self.topic == kind, chosen & (self.topic != CARE)
             weights = np.where(self.topic == ORDINARY, 4.0, np.where(self.topic == THREADS, 1.0, 2.0))
         elif part == "answer":
-            good = (self.own & ~self.harmful) | (self.topic == CHAT)
-            good |= (self.topic == CARE) & (kind in ("self", "violence"))
+            good = (self.own & ~self.harmful) | np.isin(self.topic, (CHAT, DAYS, CARE))
             chosen = chosen & ((self.topic == kind) | good)
             weights = np.where(self.topic == kind, 2.0, 0.5)
         else:
@@ -245,10 +248,12 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
             *slope, constant = combine(values[used & ~tested], bad[used & ~tested], learning.own[used & ~tested])
             totals[tested] = values[tested] @ np.array(slope) + constant
         manifest[kind] = settings = {"combine": combine(values[used], bad[used], learning.own[used])}
-        plain, alike = totals[learning.topic == ORDINARY], totals[learning.own & ~learning.harmful]
-        for name, (of_plain, of_alike) in PASSING.items():
-            of_kind = 1 - of_alike * LOOK_ALIKES[kind]
-            settings[name] = round(float(max(np.quantile(plain, 1 - of_plain), np.quantile(alike, of_kind))), 4)
+        chosen = (learning.topic == ORDINARY, learning.own & ~learning.harmful, learning.topic == DAYS)
+        sets = [totals[one] for one in (*chosen, learning.topic == CARE)]
+        for name, (of_plain, of_alike, of_days) in PASSING.items():
+            shares = (of_plain, of_alike * LOOK_ALIKES[kind], of_days, of_days)
+            most = (np.quantile(one, 1 - share) for one, share in zip(sets, shares, strict=True))
+            settings[name] = round(float(max(most)), 4)
         settings["another_authors"] = {n: round(float((totals[bad] >= settings[n]).mean()), 3) for n in PASSING}
         print(language, kind, settings["another_authors"], flush=True)
         for part in PARTS:
@@ -258,7 +263,8 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
             whole = np.clip(np.round(model.coef_[0] / manifest["scales"][-1]), -127, 127)
             rows.append(np.where(np.abs(whole) > SMALL, whole, 0).astype(np.int8))
     manifest["texts_sha256"] = learning.sha256
-    bundled = [one for one in learning.pairs if one.topic in (CARE, CHAT) and not one.author.startswith("talks")]
+    learned = (LINES.name, CRISIS.name)
+    bundled = [one for one in learning.pairs if one.topic in (CARE, CHAT) and not one.author.startswith(learned)]
     raise_above_bundled(manifest, np.array(rows), bundled)
     return manifest, np.array(rows)
 
