@@ -281,7 +281,7 @@ def _format(details: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     for key, value in details.items():
         if isinstance(value, Mapping) and value and all(isinstance(number, int) for number in value.values()):
             yield f"{indent}{key}: " + ", ".join(f"{name} {number:,}" for name, number in value.items())
-        elif isinstance(value, Mapping):
+        elif isinstance(value, Mapping) and value:
             yield f"{indent}{key}"
             yield from _format(value, indent + "  ")
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
@@ -290,5 +290,5 @@ def _format(details: Mapping[str, Any], indent: str = "") -> Iterator[str]:
                 fields = item.items() if isinstance(item, Mapping) else [("", item)]
                 yield f"{indent}  " + ", ".join(f"{k} {v}".strip() for k, v in fields)
         else:
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            yield f"{indent}{key}: {text}"
+            text = ", ".join(map(str, value)) if isinstance(value, list | Mapping) else str(value)
+            yield f"{indent}{key}: {text or 'none'}"
