@@ -55,7 +55,7 @@ COST = {"context": 30.0, "answer": 10.0, "talk": 30.0}
 # Of ordinary answers, of look-alikes by other authors, and of what companions say on ordinary days and to people in
 # danger, at most these shares pass each threshold of one kind. Half of the authors' look-alikes of sexual answers use
 # their very words.
-PASSING = {"faint": (0.001, 0.05, 0.03), "review": (0.0002, 0.01, 0.003), "remove": (0.00001, 0.0008, 0.0003)}
+PASSING = {"faint": (0.001, 0.05, 0.03), "review": (0.0003, 0.01, 0.002), "remove": (0.00001, 0.0008, 0.0003)}
 LOOK_ALIKES = {"self": 1.0, "violence": 0.7, "minors": 0.5, "explicit": 2.0}
 SMALL = 2  # weights of at most so many steps of 127 are left out: half of the bytes, and they find no more
 # Where a classifier may remove by itself. In English support chat (ESConv dev, which nothing learns from) 4 % of the
@@ -205,7 +205,7 @@ class Learning:
             weights = np.where(self.topic == kind, 2.0, 0.5)
         else:
             chosen = chosen & (labels | ~self.harmful)
-            weights = np.where(np.isin(self.topic, (ORDINARY, THREADS)), 1.0, 2.0)
+            weights = np.where(np.isin(self.topic, (ORDINARY, THREADS, DAYS)), 1.0, 2.0)
         rows, labels, weights = texts.rows[texts.whole[chosen]], labels[chosen], weights[chosen]
         if part == "context":
             rows = vstack([rows, self.spoken.rows[self.spoken.whole]])

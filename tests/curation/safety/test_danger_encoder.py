@@ -96,6 +96,9 @@ def test_it_is_asked_where_words_leave_a_doubt_and_then_decides(encoder: DangerE
     young = (Turn("user", "I'm 13."),)
     assert [one.category for one in find_crisis(young, "en")] == ["minor"]
     assert [one.category for one in find_crisis(young, "en", calm)] == ["minor"]  # told beside a cue
+    threat = (Turn("user", "I'm going to kill my stepdad."),)
+    assert [one.category for one in find_crisis(threat, "en")] == ["threat_to_others"]
+    assert [one.category for one in find_crisis(threat, "en", calm)] == ["crisis.hint"]
     faint = (Turn("user", "my homework is due tomorrow"), Turn("companion", "Which year are you in?"))
     assert "minor" not in {one.category for one in find_crisis(faint, "en", calm)}
 

@@ -474,3 +474,6 @@ def test_companions_are_caught_as_measured(language: Language, least: dict[str, 
             diluted = [(*before, Turn("companion", everyday + last.content)) for *before, last in talks]
             seen = [any(one.score >= REVIEW for one in find_companion(turns, language)) for turns in diluted]
             assert sum(seen) >= 0.6 * len(seen)
+    days = [one.messages for _, one in dialogues(GOLDEN / f"companion_days_{language}.jsonl", language)]
+    alarms = [any(one.score >= REVIEW for one in find_companion(turns, language)) for turns in days]
+    assert sum(alarms) <= 0.04 * len(days)
