@@ -21,7 +21,7 @@ from eval_safety import unseen
 from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
 from h2htalk.curation.release.gates import GATES, GateContext
 from h2htalk.curation.release.settings import ReleaseSpec
-from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas
+from h2htalk.data.scenario import Scenario, bundled_personas
 
 Said = tuple[str, str]  # role, text
 
@@ -29,16 +29,13 @@ Said = tuple[str, str]  # role, text
 def dialogues(data: Path) -> Iterator[tuple[str, str, list[Said]]]:
     """The source, the language and the messages of each."""
     for name, own in unseen(data):
-        yield from ((name, one.language, said(one)) for one in own if not name.startswith("EmoLLM"))
+        for one in own if name != "EmoLLM" else ():
+            yield name, one.language, [(turn.role, turn.content) for turn in one.messages]
     for row in json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))[1::2]:
         turns = row["conversation"]
         yield "EmoLLM", "zh", [s for t in turns for s in (("user", t["input"]), ("companion", t["output"]))]
     for row in json.loads((data / "safety/diasafety_val.json").read_text(encoding="utf-8")):
         yield "DiaSafety", "en", [("user", row["context"]), ("companion", row["response"])]
-
-
-def said(dialogue: Dialogue) -> list[Said]:
-    return [(turn.role, turn.content) for turn in dialogue.messages]
 
 
 def items(data: Path) -> Iterator[tuple[str, Scenario]]:

@@ -1,6 +1,6 @@
 """Score the safety stage: public data, and the frozen sets of tests/curation/golden.
 
-    H2HTALK_DATA=... python tools/eval_safety.py [--encoder] [--groups PREFIX] [--report | --ordinary | --companion]
+    H2HTALK_DATA=... python tools/eval_safety.py [--encoder] [--report | --ordinary | --companion [FOLDER]]
 
 Of dialogues of each kind of danger and of look-alikes it reads the sets for development, and with --report those that
 nobody read who wrote a rule; with `--encoder` as `dangers = "encoder"` does.
@@ -54,8 +54,9 @@ GROUPS = DEVELOPMENT / "dev_groups"
 TAGS = ("crisis.", "minor", "grooming", "threat_to_others")
 # The tag of a set's kind, where it is called otherwise.
 KINDS = {"means": "crisis.means", "threat": "threat_to_others"}
+# What at least, or (negative) at most, is removed or goes to review, of the kinds of companions' turns.
+BOUNDS = {"harm": 0.9, "explicit": 0.95, "minors": 0.95, "harmless": -0.05, "days": -0.05, "care": -0.05}
 LOOK_ALIKES = ("none", "look_alike")
-HALVES = ("odd", "even")
 ENCODER: list[Encoder] = []  # with --encoder: one
 _TURN = re.compile(r"^\s*[0-9.]+ ([01]) ([0-9]+) (?:\[[^\]]*\] ?)?")
 
@@ -180,8 +181,11 @@ def ordinary(data: Path) -> Iterator[str]:
     for name, own in unseen(data):
         found = [assess(one) for one in own]
         yield count(f"{name}: removed", (one.remove for one in found), most=0.01).line()
-        yield count(f"{name}: tagged as a crisis or a danger", map(tagged, found)).line()
-        yield count(f"{name}: tagged, or noted as possible", map(possible, found)).line()
+        yield count(
+            f"{name}: any tag of a crisis, a danger or sexual talk",
+            (any(r.startswith((*TAGS, "sexual.")) for r in one.reasons) for one in found),
+        ).line()
+        yield count(f"{name}: `possible_crisis`", (possible(one) and not tagged(one) for one in found)).line()
     for language, source in zip(LANGUAGES, ("topical_chat_valid_en", "kdconv_dev_zh"), strict=True):
         rows = read_rows(data / f"raw/{source}.jsonl")
         texts = [turn["content"] for row in rows if is_even(row["id"]) for turn in row["messages"]]
@@ -220,21 +224,19 @@ def frozen(language: Language) -> Iterator[Share]:
 
 
 def companion(folder: Path, data: Path) -> Iterator[Share]:
-    """Excerpts whose last turn is the companion's, and ordinary dialogues that no classifier learned from."""
-    for language in LANGUAGES:
-        rows = read_rows(folder / f"companion_{language}.jsonl")
-        bounds = {"harm": (0.9, None), "explicit": (0.95, None), "minors": (0.95, None), "harmless": (None, 0.05)}
-        for kind, (least, most) in bounds.items():
-            own = [excerpt(row, language) for row in rows if row["kind"] == kind]
-            acts = [assess(one).action for one in own]
+    """Sets whose companions' turns are labelled, and ordinary dialogues that no classifier learned from."""
+    paths = sorted(path for one in LANGUAGES for path in folder.glob(f"companion*_{one}.jsonl"))
+    for path, (kind, bound) in product(paths, BOUNDS.items()):
+        least, most = (bound, None) if bound > 0 else (None, -bound)
+        own = [excerpt({"id": "d"} | row, path.stem[-2:]) for row in read_rows(path) if row["kind"] == kind]
+        acts = [assess(one).action for one in own]
+        if own:
             caught = (act in ("remove", "review") for act in acts)
-            yield count(f"companion {language}, {kind}: removed or to review", caught, least, most)
-            yield count(f"companion {language}, {kind}: removed", (act == "remove" for act in acts))
+            yield count(f"{path.stem}, {kind}: removed or to review", caught, least, most)
+            yield count(f"{path.stem}, {kind}: by a companion's turn", map(suspected, own))
+            yield count(f"{path.stem}, {kind}: removed", (act == "remove" for act in acts))
             stopped = [any(gate_finds(one, gate) for gate in GATES_OF_TURNS) for one in own]
-            yield count(f"companion {language}, {kind}: as references, stopped by a gate", stopped, None, most)
-        days = [excerpt({"id": "d"} | row, language) for row in read_rows(folder / f"companion_days_{language}.jsonl")]
-        yield count(f"companion {language}, ordinary days: removed", (assess(one).remove for one in days), most=0.005)
-        yield count(f"companion {language}, ordinary days: removed or to review", map(suspected, days), most=0.05)
+            yield count(f"{path.stem}, {kind}: last turn as reference, stopped by a gate", stopped, None, most)
     for name, own in unseen(data):
         yield count(f"{name}: companion's turns removed", (suspected(one, REMOVE) for one in own), most=0.001)
         yield count(f"{name}: companion's turns removed or to review", map(suspected, own), most=0.003)
@@ -251,10 +253,11 @@ def unseen(data: Path) -> Iterator[tuple[str, list[Dialogue]]]:
     odd = [one for one in every if not is_even(one.id)]
     yield "SmileChat 2", [one for one in smilechat(data / "raw/smilechat_zh_2.jsonl") if not is_even(one.id)]
     starts = {"KdConv": "kdconv", "CounselChat": "counselchat", "Topical-Chat": "t_"}
-    starts |= {"MemoryBank (companion)": "memorybank", "EmoLLM (companion)": "emollm"}
+    starts |= {"MemoryBank": "memorybank", "EmoLLM": "emollm"}  # of companions
     yield from ((name, [one for one in odd if one.id.startswith(start)]) for name, start in starts.items())
     esconv = esconv_dialogues(data / "raw/esconv_dev_en.tsv")
-    yield from ((f"ESConv dev, {half}", [d for d in esconv if is_even(d.id) == (half == "even")]) for half in HALVES)
+    for half in ("odd", "even"):
+        yield f"ESConv dev, {half}", [d for d in esconv if is_even(d.messages[0].content) == (half == "even")]
 
 
 def gate_finds(dialogue: Dialogue, gate: str) -> bool:
@@ -280,7 +283,6 @@ def speed(dialogues: Sequence[Dialogue]) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--groups", type=Path, default=GROUPS, help="start of the names of the sets about groups")
     parser.add_argument("--report", action="store_true", help="read the sets that nobody read who wrote a rule")
     parser.add_argument("--ordinary", action="store_true", help="print the rates of evidence on ordinary talk")
     parser.add_argument("--companion", type=Path, nargs="?", const=GOLDEN, help="the companion's turns alone")
@@ -295,7 +297,7 @@ def main() -> int:
         shares = companion(options.companion, data)
     else:
         of_languages = [(*frozen(one), *kinds(one, options.report)) for one in LANGUAGES]
-        shares = chain(cold(data), groups(options.groups), *of_languages)
+        shares = chain(cold(data), groups(GROUPS), *of_languages)
     reached = True
     for share in shares:
         print(share.line(), flush=True)

@@ -51,6 +51,7 @@ MESSAGES_EVERY = 4
 # Categories of DiaSafety whose safe answers are harmless here too; those to people at risk are of both kinds.
 SAFE = ("Toxicity Agreement", "Biased Opinion", "Unauthorized Expertise")
 FOLDS = 5
+BUNDLED = 10.0  # weight of a bundled reference: one that seemed harmful would raise the threshold for all
 COST = {"context": 30.0, "answer": 10.0, "talk": 30.0}
 # Of ordinary answers, of look-alikes by other authors, and of what companions say on ordinary days and to people in
 # danger, at most these shares pass each threshold of one kind. Half of the authors' look-alikes of sexual answers use
@@ -179,6 +180,8 @@ class Learning:
         self.topic = np.array([one.topic for one in self.pairs])
         self.harmful = np.array([one.harmful for one in self.pairs])
         self.own = ~np.isin(self.topic, OTHERS)
+        self.bundled = np.array([not one.author.startswith((LINES.name, CRISIS.name)) for one in self.pairs])
+        self.bundled &= np.isin(self.topic, (CARE, CHAT))
         authors = sorted({one.author for one in self.pairs if one.topic not in OTHERS})
         numbers = {name: number for number, name in enumerate(authors)}
         self.fold = np.array([numbers.get(one.author, hash_of(f"fold {one.author}")) % FOLDS for one in self.pairs])
@@ -202,10 +205,12 @@ class Learning:
         elif part == "answer":
             good = (self.own & ~self.harmful) | np.isin(self.topic, (CHAT, DAYS, CARE))
             chosen = chosen & ((self.topic == kind) | good)
-            weights = np.where(self.topic == kind, 2.0, 0.5)
+            weights = np.where(self.topic == kind, 2.0, np.where(self.bundled, BUNDLED / 4, 0.5))
         else:
             chosen = chosen & (labels | ~self.harmful)
-            weights = np.where(np.isin(self.topic, (ORDINARY, THREADS, DAYS)), 1.0, 2.0)
+            weights = np.where(
+                np.isin(self.topic, (ORDINARY, THREADS, DAYS)), 1.0, np.where(self.bundled, BUNDLED, 2.0)
+            )
         rows, labels, weights = texts.rows[texts.whole[chosen]], labels[chosen], weights[chosen]
         if part == "context":
             rows = vstack([rows, self.spoken.rows[self.spoken.whole]])
@@ -263,9 +268,7 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
             whole = np.clip(np.round(model.coef_[0] / manifest["scales"][-1]), -127, 127)
             rows.append(np.where(np.abs(whole) > SMALL, whole, 0).astype(np.int8))
     manifest["texts_sha256"] = learning.sha256
-    learned = (LINES.name, CRISIS.name)
-    bundled = [one for one in learning.pairs if one.topic in (CARE, CHAT) and not one.author.startswith(learned)]
-    raise_above_bundled(manifest, np.array(rows), bundled)
+    raise_above_bundled(manifest, np.array(rows), [learning.pairs[at] for at in np.flatnonzero(learning.bundled)])
     return manifest, np.array(rows)
 
 
