@@ -2,8 +2,8 @@
 
     H2HTALK_DATA=... python tools/eval_gates.py [--show]
 
-Of the sources that classifiers learn from, only the dialogues held out from training. In MemoryBank companions say that
-they are an AI, which is a leak.
+Of the sources that classifiers learn from, only the dialogues held out from training (of EmoLLM every second one). In
+MemoryBank companions say that they are an AI, which is a leak.
 """
 
 from __future__ import annotations

@@ -2,12 +2,11 @@
 
     H2HTALK_DATA=... python tools/eval_safety.py [--encoder] [--report | --ordinary | --companion [FOLDER]]
 
-Of dialogues of each kind of danger and of look-alikes it reads the sets for development, and with --report those that
-nobody read who wrote a rule; with `--encoder` as `dangers = "encoder"` does.
-`--companion [FOLDER]` scores the sets of the companion's turns alone (those of tests/curation/golden by default), then
-ordinary dialogues that no classifier learned from; `--ordinary` how many of those have a tag, and how often each kind
-of evidence, and each strong cue of a crisis, marks a message (even halves of Topical-Chat and KdConv). Prints each
-figure beside what was asked for, with n and a 95 % interval (Wilson).
+Of dialogues of each kind of danger and of look-alikes it reads the sets for development, or with --report those that
+nobody read who wrote a rule. `--companion` scores the sets of companions' turns (those of tests/curation/golden unless
+a folder is given), then ordinary dialogues that no classifier learned from; `--ordinary` how many of those have a tag,
+and how often each kind of evidence, and each strong cue of a crisis, marks an ordinary message. `--encoder`: as with
+`dangers = "encoder"`. Each figure stands beside what was asked for, with n and a 95 % interval (Wilson).
 """
 
 from __future__ import annotations
@@ -283,12 +282,14 @@ def speed(dialogues: Sequence[Dialogue]) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--report", action="store_true", help="read the sets that nobody read who wrote a rule")
-    parser.add_argument("--ordinary", action="store_true", help="print the rates of evidence on ordinary talk")
-    parser.add_argument("--companion", type=Path, nargs="?", const=GOLDEN, help="the companion's turns alone")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--report", action="store_true", help="read the sets that nobody read who wrote a rule")
+    modes.add_argument("--ordinary", action="store_true", help="print the rates of evidence on ordinary talk")
+    modes.add_argument("--companion", type=Path, nargs="?", const=GOLDEN, help="the companion's turns alone")
     parser.add_argument("--encoder", action="store_true", help="with the second reader of dangers")
     options = parser.parse_args()
-    ENCODER.extend([load_encoder()] * options.encoder)
+    if options.encoder:
+        ENCODER.append(load_encoder())
     data = Path(os.environ["H2HTALK_DATA"])
     if options.ordinary:
         print("\n".join(ordinary(data)))

@@ -53,9 +53,8 @@ SAFE = ("Toxicity Agreement", "Biased Opinion", "Unauthorized Expertise")
 FOLDS = 5
 BUNDLED = 10.0  # weight of a bundled reference: one that seemed harmful would raise the threshold for all
 COST = {"context": 30.0, "answer": 10.0, "talk": 30.0}
-# Of ordinary answers, of look-alikes by other authors, and of what companions say on ordinary days and to people in
-# danger, at most these shares pass each threshold of one kind. Half of the authors' look-alikes of sexual answers use
-# their very words.
+# Of ordinary answers, of look-alikes by other authors, and of what companions say on days without danger (DAYS), and
+# in danger (CARE), at most these shares pass each threshold of one kind; half of the look-alikes use a kind's words.
 PASSING = {"faint": (0.001, 0.05, 0.03), "review": (0.0003, 0.01, 0.002), "remove": (0.00001, 0.0008, 0.0003)}
 LOOK_ALIKES = {"self": 1.0, "violence": 0.7, "minors": 0.5, "explicit": 2.0}
 SMALL = 2  # weights of at most so many steps of 127 are left out: half of the bytes, and they find no more
@@ -89,7 +88,7 @@ def turns_of_pairs(pairs: Iterable[tuple[str, str]]) -> list[Turn]:
 
 
 def authored(kind: str, language: Language, folder: Path = LINES) -> list[tuple[str, str, list[Turn]]]:
-    """The authors' lines, talks or days: author, kind and turns."""
+    """What authors wrote under a name: author, kind and turns."""
     return [
         (f"{folder.name} {path.stem}", row["kind"], turns_of(row["messages"]))
         for path in sorted(folder.glob(f"{kind}_{language}_*.jsonl"))

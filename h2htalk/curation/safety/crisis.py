@@ -81,8 +81,8 @@ def find_crisis(turns: Sequence[Turn], language: Language, encoder: Encoder | No
     """The evidence in the seeker's turns of a dialogue: at most one for each turn and code.
 
     Codes: `crisis.ideation`, ..., `minor`, `grooming`, `threat_to_others`; `crisis.possible` of a turn without any, in
-    which the classifier sees a faint sign; `crisis.hint` of one with a fainter sign or a strong cue. `encoder`: what
-    reads the dialogue too where the words alone do not rule every danger out.
+    which the classifier sees a faint sign; `crisis.hint` of one with a fainter sign or a strong cue, and of what the
+    words alone would tag. `encoder`: what reads the dialogue too where the words do not rule every danger out.
     """
     said = tuple((turn.role == "user", turn.content) for turn in turns)
     spoken = {
@@ -136,7 +136,7 @@ def _in_turn(
 ) -> Iterator[Evidence]:
     """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
     `dangers`: how these are weighed, and the thresholds. Beside grooming an age that is told is a child's."""
-    tagged, doubted, hits = False, False, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
+    tagged, doubted, hits = False, None, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
     strong = {hit.category for hit, _ in hits}
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
@@ -156,12 +156,12 @@ def _in_turn(
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
         elif kind != "crisis":  # the last one
-            doubted |= alone >= words[limit]
+            doubted = run if alone >= words[limit] else doubted
         elif not tagged:  # doubts are the words' alone, and what the encoder took away
             if alone >= words["possible"]:
                 yield evidence("doubt", POSSIBLE, sure, run)
             elif cued or doubted or alone >= words["hint"]:
-                yield evidence("doubt", HINT, sure, run)
+                yield evidence("doubt", HINT, sure, doubted or run)
 
 
 def _sort_of(run: Run, strong: set[str]) -> str:
