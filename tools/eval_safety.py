@@ -196,7 +196,7 @@ def ordinary(data: Path) -> Iterator[str]:
 
 
 def frozen(language: Language) -> Iterator[Share]:
-    rows = [one for name in ("crisis", "crisis2", "everyday") for one in read_rows(GOLDEN / f"{name}_{language}.jsonl")]
+    rows = [one for name in ("crisis", "crisis2", "everyday", "now") for one in read_rows(GOLDEN / f"{name}_{language}.jsonl")]
     for kind in sorted({row.get("kind", "everyday") for row in rows}):
         own = [row["text"] for row in rows if row.get("kind", "everyday") == kind]
         found = [assess(one_message(kind, language, text)) for text in own]
