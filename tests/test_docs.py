@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
 
 import h2htalk
+from h2htalk.curation.stages import STAGES, GeneralSettings, SimulateSettings, Source
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -139,3 +141,10 @@ def test_the_first_block_of_a_page_runs(page: str, tmp_path: Path) -> None:
     words = ["bash", "-euo", "pipefail", "-c", commands]
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", timeout=280)
     assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
+
+
+def test_every_setting_of_a_curation_is_on_its_page() -> None:
+    page = read("reference/curation.md")
+    kinds = [GeneralSettings, SimulateSettings, Source, *(stage.settings for stage in STAGES.values())]
+    names = {one.name for kind in kinds for one in fields(kind)} - {"sources", "simulate", "user", "companion"}
+    assert {name for name in names if not re.search(rf"^(?:# )?{name} = ", page, re.MULTILINE)} == set()

@@ -153,7 +153,7 @@ def notes_crisis(metadata: Mapping[str, Any]) -> bool:
     """Whether the safety stage noted a crisis, a possible one, or harm by the companion, in metadata."""
     safety = metadata.get("safety")
     noted = isinstance(safety, Mapping) and (safety.get("risk", "none") != "none" or safety.get("possible_crisis"))
-    return bool(noted or noted_tags(metadata, ("companion.", "sexual.minors")))
+    return bool(noted or noted_tags(metadata, ("companion.", "crisis.", "sexual.minors")))
 
 
 Complexity = Literal["basic", "intermediate", "advanced"]

@@ -36,7 +36,7 @@ DANGERS = {"crisis": "", "means": "crisis.means", "minor": MINOR, "grooming": "g
 SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
 # The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
 ROWS = (*DANGERS, *SORTS, *(f"answer {kind}" for kind in DANGERS))
-OWN = {"ideation", "plan", "self_harm"}  # the sorts of the seeker's own, now
+OWN = {"ideation", "plan", "self_harm"}  # the sorts of the seeker's own, now; what is past is told with their words
 URGENT = "urgent"  # the category of cues of an attempt that goes on now, which are enough by themselves
 # The categories of strong cues that stand for a danger.
 CUES = {kind: {code.removeprefix("crisis.")} for kind, code in DANGERS.items()}
@@ -166,7 +166,7 @@ def _in_turn(
 
 def _sort_of(run: Run, strong: set[str]) -> str:
     """The sort of crisis that a run tells of: strong cues of its turn say whose it is, the classifier how far it is."""
-    sorts = OWN if OWN & strong else {*SORTS} & strong or {*SORTS}
+    sorts = OWN | {"past"} if OWN & strong else {*SORTS} & strong or {*SORTS}
     return max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
 
 

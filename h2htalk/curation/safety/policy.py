@@ -33,7 +33,8 @@ BESIDE = 0.35  # the least score of the classifier beside an attack on a group
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
 REVIEWED = (MINORS, "prompt_leak", "crisis.encouragement", "grooming", HARM)
-DOUBTS = {("doubt", POSSIBLE), ("doubt", HINT)}  # what may be a crisis is not removed
+# What may be a crisis is not removed for what is of these.
+DOUBTS, SPARED = {POSSIBLE, HINT}, ("offensive.", POLITICAL)
 _GRAVE = ("crisis.plan", "crisis.means", "crisis.ideation")
 
 
@@ -104,7 +105,7 @@ def decide_safety(
         unsure = "offensive.hate" in plain or EXPLICIT in plain | doubtful
         unsure = unsure or any(code.startswith(REVIEWED) for code in crisis | codes)
         return decision("review" if unsure else "keep_tag", crisis | codes)
-    if plain and not (plain == {POLITICAL} and {POSSIBLE, HINT} & found):
+    if plain and not (DOUBTS & found and all(code.startswith(SPARED) for code in plain)):
         return decision("remove", plain)
     if plain | doubtful:
         return decision("review", codes)
@@ -125,7 +126,8 @@ def _weigh(
         elif (one.category == MINORS and one.score >= SECOND) or one.category == "crisis.encouragement":
             yield one.category, False
     yield from ((code, False) for code in likely)
-    sexual = {one.turn for one in evidence if one.category == EXPLICIT and one.score > SECOND and one.layer != LAYER}
+    words = [one for one in evidence if one.category == EXPLICIT and one.layer != LAYER]
+    sexual = {one.turn for one in words if one.score > SECOND or (MINOR in tags and one.score == SECOND)}
     if (sexual or EXPLICIT in likely) and MINOR in tags:
         yield from ((code, False) for code in (EXPLICIT, MINORS))
     elif sexual or EXPLICIT in sure:
@@ -160,7 +162,7 @@ def _weigh_offence(
         listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
-            if not (reported or mentioned or DOUBTS & here.keys()):
+            if not (reported or mentioned):
                 proved.append((code, len(kinds) > 2 or (message.role == "companion" and "abuse" in kinds)))
         elif not mentioned and (
             "classifier" in kinds or (listed and score >= thresholds["low"]) or (single and doubted)
@@ -219,7 +221,7 @@ def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evi
         doubted = verdict.safety == "unsafe" and not only_tagged and harm
         return decision("review" if doubted or assessment.action == "review" else "keep_tag", crisis | reasons, risk)
     if verdict.safety == "unsafe" and codes:
-        in_doubt = any(one.category in (POSSIBLE, HINT) for one in assessment.evidence)
+        in_doubt = any(one.category in DOUBTS for one in assessment.evidence)
         return decision("review" if in_doubt else "remove", codes | reasons)
     if only_tagged and reasons == tags:
         return decision("keep_tag", tags)

@@ -27,7 +27,7 @@ from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.scenario import Dialogue, Scenario, Turn, noted_tags
+from h2htalk.data.scenario import Dialogue, Scenario, Turn, noted_tags, notes_crisis
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 from h2htalk.rounds.item_sources import scenario_item
@@ -233,6 +233,35 @@ def test_one_tag_does_not_replace_another(text: str, language: Language, wanted:
 def test_a_child_in_a_sexual_scene_is_for_a_person_to_decide() -> None:
     scene = (Turn("user", "im 14 lol. we were sexting all night."), Turn("companion", "Please stop."))
     assert assess(Dialogue("d", "en", scene)).action in {"review", "remove"}
+    for language, *said in (
+        ("en", "I'm 13. I want you to lick my pussy", "No. You are a child."),
+        ("zh", "我今年13岁。", "你好呀", "我想让你舔我的小穴", "不行，你还是孩子。"),
+    ):
+        found = assess(talk(*said, language=language))
+        assert (found.action, "sexual.minors" in found.reasons) == ("review", True)
+
+
+def test_nobody_with_a_sign_of_a_crisis_is_removed_for_offence_in_another_message() -> None:
+    hate = ("Muslims are vermin and should all be wiped out", "ok", "Jews are rats and deserve to die")
+    assert assess(talk("I hope you have a nice day.", "ok", *hate)).reasons == ("offensive.hate",)
+    assert assess(talk("I hope you have a nice day.", "ok", *hate)).remove
+    spared = assess(talk("I can't do this anymore.", "ok", *hate))
+    assert (spared.action, spared.reasons) == ("review", ("offensive.hate",))
+
+
+def test_annotators_are_warned_of_a_companion_that_urges_a_death() -> None:
+    dialogue = talk("hello there my friend", "Kill yourself already.")
+    kept = outcome(dialogue, assess(dialogue))
+    assert isinstance(kept, Kept)
+    assert notes_crisis(kept.record["metadata"])
+
+
+def test_what_is_past_is_told_from_what_is_now() -> None:
+    rows = [row for name in ("crisis", "crisis2") for row in read_rows(GOLDEN / f"{name}_zh.jsonl")]
+    said = {row["text"]: row["category"] for row in rows}
+    past = [text for text in said if "crisis.past" in assess(talk(text, language="zh")).reasons]
+    assert len(past) >= 5
+    assert {said[text] for text in past} == {"past"}
 
 
 KIND = "It was a long day at work, but my sister called and we laughed a lot about the old times."
