@@ -34,7 +34,7 @@ from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.release.content import item_texts
 from h2htalk.curation.safety import crisis
-from h2htalk.curation.safety.crisis import ANSWER, CUES, DANGERS, ROWS, SORTS, Hit, crisis_cues, mark
+from h2htalk.curation.safety.crisis import ANSWER, CUES, DANGERS, NOW, ROWS, SORTS, Hit, crisis_cues, mark
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.case import Case
 from h2htalk.data.languages import LANGUAGES, Language
@@ -55,9 +55,10 @@ UNSURE = {
     "minor": {*OF_CRISIS, "grooming", "threat"},
     "grooming": set[str](),
     "threat": set[str](),
+    NOW: OF_CRISIS,
 }
 # What a text counts: lines invented for one kind say less of real talk than real talk.
-WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0, "others": 0.3}
+WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0, "others": 0.3, NOW: 1.5}
 # The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes by authors
 # that the model did not see: of the development set, and `near` a kind on purpose. `lost`: the dialogues of a danger by
 # other authors that a threshold may lose where fewer of the others reach it.
@@ -77,6 +78,8 @@ UNHEARD = -4.0  # the least that an answer counts
 READ = {"ordinary": 0.03, "support": 0.25}  # dialogues that the encoder reads for a kind
 POSSIBLE = {"ordinary": 0.006, "support": 0.02}
 HINT = {"ordinary": 0.03, "support": 0.15}  # it changes next to nothing
+# Dialogues over the threshold of what happens now; over that of a note twice as many.
+MOST_NOW = {"ordinary": 0.002, "bundled": 0.01, "support": 0.0005, "near": 0.004, "look_alike": 0.005}
 PEERS = "more_peers"  # long conversations of support by authors
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
@@ -173,6 +176,13 @@ def written_talks(language: Language) -> Iterator[Talk]:
                 yield Talk(f"own {kind} {writer}", "own", [Said(text, marks, "own")])
 
 
+def talks_of_now(language: Language) -> Iterator[Talk]:
+    """Messages of what happens now, and their look-alikes, which teach nothing of other kinds."""
+    for path in sorted(CRISIS.glob(f"now_{language}_*.jsonl")):
+        for row in read_rows(path):
+            yield Talk(path.stem, NOW, [Said(row["text"], {NOW: 1.0} if row["kind"] == NOW else {}, NOW)], row["kind"])
+
+
 def ordinary_talks(language: Language, data: Path) -> Iterator[Talk]:
     """Ordinary dialogues and support, of sets that also measure the even halves. Of messages that readers marked the
     answers alone are learned from here."""
@@ -226,8 +236,8 @@ class Corpus:
         self.place: list[list[int]] = []
         for talk in self.talks:
             number = zlib.crc32(talk.group.encode()) % FOLDS
-            if talk.source in ("talks", "dev"):
-                number = (ord(talk.group[-1]) - ord("a")) % FOLDS if talk.source == "talks" else NEVER
+            if talk.source in ("talks", "dev", NOW):
+                number = (ord(talk.group[-1]) - ord("a")) % FOLDS if talk.source != "dev" else NEVER
             self.place.append([])
             for one in talk.said:
                 self.place[-1].append(len(self.turns))
@@ -255,11 +265,12 @@ class Corpus:
         """Whether each turn is of a kind, and what it counts (0: it is not learned from)."""
         strengths = np.array([of_kind(turn.marks, kind) for turn in self.turns])
         wanted = strengths > 0
-        counts = np.array([WEIGHTS.get(turn.source, 0.0) for turn in self.turns])
+        counts = np.array([WEIGHTS.get(t.source, 0.0) * (t.source != NOW or kind == NOW) for t in self.turns])
         own = np.array([turn.source == "own" for turn in self.turns])
         counts = np.where(own & wanted & (kind != "crisis"), 1.0, counts)  # of the other kinds hardly any is real
         mention = np.array([1.5 if "mention" in t.marks else 0.5 if t.source == "real" else 1.0 for t in self.turns])
-        unsure = np.array([not UNSURE[kind].isdisjoint(t.marks) and t.source != "real" for t in self.turns])
+        sure = "real" if kind != NOW else ""
+        unsure = np.array([not UNSURE[kind].isdisjoint(t.marks) and t.source != sure for t in self.turns])
         return wanted, np.where(wanted, strengths, mention * ~unsure) * counts
 
     def learn(self, kind: str, left_out: int = -1) -> LogisticRegression:
@@ -324,8 +335,9 @@ def left_out_scores(corpus: Corpus, kind: str, folds: Sequence[int]) -> tuple[ND
     for fold in folds:
         inside = corpus.folds[corpus.owners] == fold
         runs[inside] = packed(corpus.learn(kind, fold)).scores(corpus.runs[inside])
-        answers = corpus.folds[corpus.answered] == fold
-        heard[corpus.answered[answers]] = packed(corpus.learn_answers(kind, fold)).scores(corpus.answers[answers])
+        answers = (corpus.folds[corpus.answered] == fold) & (kind in DANGERS)
+        if answers.any():
+            heard[corpus.answered[answers]] = packed(corpus.learn_answers(kind, fold)).scores(corpus.answers[answers])
     return runs, np.maximum(heard, UNHEARD)
 
 
@@ -430,6 +442,25 @@ def weigh(
     return found | {"found": {name: f"{int(marks[numbers].sum())} of {len(numbers)}" for name, numbers in of.items()}}
 
 
+def weigh_now(corpus: Corpus) -> dict[str, Any]:
+    """The thresholds of what happens now, of the seeker's words alone, and what they find by authors left out."""
+    most = corpus.most(left_out_scores(corpus, NOW, range(NEVER, FOLDS))[0])
+    names = {"topical": "ordinary", "kdconv": "ordinary", REAL[corpus.language]: "support", "bundled": "bundled"}
+    of = dict[str, list[float]]()
+    for talk, turns in zip(corpus.talks, corpus.place, strict=True):
+        alike = "look_alike" if talk.source == NOW else "near" if talk.kind == "look_alike" else ""
+        name = NOW if talk.kind == NOW else alike or names.get(talk.source, "")
+        if not any(OF_CRISIS & turn.marks.keys() for turn in talk.said):
+            of.setdefault(name, []).append(most[turns].max())
+
+    def limit(times: float) -> float:
+        return round(max(above(np.array(of[name]), share * times) for name, share in MOST_NOW.items()), 4)
+
+    high, possible = limit(1), limit(2)
+    found = (f"{sum(score >= least for score in of[NOW])} of {len(of[NOW])}" for least in (high, possible))
+    return {"high": high, "possible": possible, "found": dict(zip(("high", "possible"), found, strict=True))}
+
+
 def above(scores: NDArray[np.float64], most: float) -> float:
     """The least score that at most this share of them exceeds."""
     return float(np.quantile(scores, 1 - most, method="higher")) + 1e-4 if len(scores) else -99.0
@@ -459,12 +490,13 @@ def all_talks(language: Language, data: Path) -> list[Talk]:
 
 def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.int8]]:
     """The manifest and the weights (rows times buckets) of a language."""
-    corpus = Corpus(language, all_talks(language, data))
-    dangers = {}
+    corpus = Corpus(language, [*all_talks(language, data), *talks_of_now(language)])
+    dangers, now = {}, weigh_now(corpus)
     for kind in DANGERS:
         dangers[kind] = weigh(corpus, kind, MOST[kind])
         print(language, kind, json.dumps(dangers[kind]), flush=True)
-    models = [corpus.learn(kind) for kind in DANGERS] + learn_sorts(corpus) + [corpus.learn_answers(k) for k in DANGERS]
+    models = [corpus.learn(kind) for kind in DANGERS] + learn_sorts(corpus) + [corpus.learn(NOW)]
+    models += [corpus.learn_answers(kind) for kind in DANGERS]
     rows, scales, biases = zip(*map(packed, models), strict=True)
     manifest = {
         "language": language,
@@ -473,6 +505,7 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
         "scales": scales,
         "biases": biases,
         "dangers": dangers,
+        NOW: now,
         "learned_from": {source: sum(t.source == source for t in corpus.turns) for source in WEIGHTS},
         "texts_sha256": corpus.digest,
     }

@@ -34,8 +34,10 @@ FAINT, SURE = 1, 2  # what a classifier of the gates sees
 # What is looked for, and its code; a crisis has one of SORTS.
 DANGERS = {"crisis": "", "means": "crisis.means", "minor": MINOR, "grooming": "grooming", "threat": "threat_to_others"}
 SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
+NOW = "now"  # an attempt that goes on, or just happened
 # The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
-ROWS = (*DANGERS, *SORTS, *(f"answer {kind}" for kind in DANGERS))
+ROWS = (*DANGERS, *SORTS, NOW, *(f"answer {kind}" for kind in DANGERS))
+HAPPENS = ROWS.index(NOW)
 OWN = {"ideation", "plan", "self_harm"}  # the sorts of the seeker's own, now; what is past is told with their words
 URGENT = "urgent"  # the category of cues of an attempt that goes on now, which are enough by themselves
 # The categories of strong cues that stand for a danger.
@@ -137,28 +139,32 @@ def _in_turn(
     """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
     `dangers`: how these are weighed, and the thresholds. Beside grooming an age that is told is a child's."""
     tagged, doubted, hits = False, None, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
-    strong = {hit.category for hit, _ in hits}
+    if not runs:
+        return
+    strong, manifest = {hit.category for hit, _ in hits}, load_joint(DATA, language).manifest
+    last = max(runs, key=lambda run: run.scores[HAPPENS])
+    happens = last if last.scores[HAPPENS] >= manifest[NOW]["high"] else None
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
 
-    for number, kind in reversed(list(enumerate(DANGERS if runs else ()))):
-        urgent = next((one for hit, one in hits if hit.category == URGENT and kind == "crisis"), None)
+    for number, kind in reversed(list(enumerate(DANGERS))):
+        urgent = next((one for hit, one in hits if hit.category == URGENT), happens) if kind == "crisis" else None
         run = urgent or max(runs, key=lambda run: run.scores[number])
         cued, total = bool(strong & CUES[kind]), weigh(dangers[kind], [run.scores[number], *signs[number]])
         bare = any(hit.category == kind == MINOR and hit[1] - hit[0] >= BARE * (at.end - at.start) for hit, at in hits)
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
-        words, limit = load_joint(DATA, language).manifest["dangers"][kind], "cued" if cued else "high"
+        words, limit = manifest["dangers"][kind], "cued" if cued else "high"
         alone = weigh(words, [run.scores[number], signs[number][0]])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
         plain = words["high"] + (SAID if cued and kind == "crisis" else PLAIN / (1 + cued))
         if urgent or total >= dangers[kind][limit] or alone >= plain or bare or (tagged and cued and kind == MINOR):
-            yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
+            yield evidence("crisis", code, CUE if cued or urgent else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
         elif kind != "crisis":  # the last one
             doubted = run if alone >= words[limit] else doubted
         elif not tagged:  # doubts are the words' alone, and what the encoder took away
-            if alone >= words["possible"]:
+            if alone >= words["possible"] or last.scores[HAPPENS] >= manifest[NOW]["possible"]:
                 yield evidence("doubt", POSSIBLE, sure, run)
             elif cued or doubted or alone >= words["hint"]:
                 yield evidence("doubt", HINT, sure, doubted or run)
