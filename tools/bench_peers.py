@@ -57,9 +57,7 @@ class Rounds:
         """`rounds` times each runner in turn."""
         costs: dict[str, list[Cost]] = {runner.name: [] for runner in runners}
         for number in range(rounds):
-            print(
-                f"round {number + 1} of {rounds}, {limit or self.count:,} items, {latency:g} s latency", file=sys.stderr
-            )
+            print(f"round {number + 1} of {rounds}, {limit or self.count:,} items, {latency:g} s", file=sys.stderr)
             for runner in runners:
                 costs[runner.name].append(self.run(runner, latency, limit)[0])
         return costs

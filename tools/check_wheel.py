@@ -29,9 +29,7 @@ def problems(wheel: Path) -> list[str]:
     unexpected = sorted(names - packaged_files() - info)
     found = [f"{name} is missing" for name in missing] + [f"{name} is not under version control" for name in unexpected]
     licences = {name.partition("/licenses/")[2] for name in info if "/licenses/" in name}
-    expected = {name for name in packaged_files() if Path(name).name.startswith(("LICENSE", "ATTRIBUTION"))} | {
-        "LICENSE"
-    }
+    expected = {one for one in packaged_files() if Path(one).name.startswith(("LICENSE", "ATTRIBUTION"))} | {"LICENSE"}
     found += [f"the licence file {name} is not declared in pyproject.toml" for name in sorted(expected - licences)]
     if wheel.stat().st_size > LARGEST:
         found.append(f"{wheel.stat().st_size:,} bytes, more than {LARGEST:,}")

@@ -59,9 +59,7 @@ def _new_unit(kind: str, language: Language, rng: random.Random) -> str:
 
 def copy_of(dialogue: Dialogue, share: float, kind: str, rng: random.Random) -> Dialogue:
     """A near duplicate: every message edited; its id begins with `copy-`."""
-    turns = tuple(
-        Turn(turn.role, edited(turn.content, share, kind, dialogue.language, rng)) for turn in dialogue.messages
-    )
+    turns = tuple(Turn(one.role, edited(one.content, share, kind, dialogue.language, rng)) for one in dialogue.messages)
     return Dialogue(f"copy-{dialogue.id}", dialogue.language, turns)
 
 

@@ -158,9 +158,7 @@ def groups(prefix: Path) -> Iterator[Share]:
 def kinds(language: Language, report: bool) -> Iterator[Share]:
     """Dialogues of each kind of danger that have its tag, and look-alikes that have any; with and without answers."""
     folder, start = (GOLDEN, "") if report else (DEVELOPMENT, "dev_")
-    for path in sorted(
-        chain(folder.glob(f"{start}crisis_*s_{language}.jsonl"), folder.glob(f"{start}kinds*_{language}.jsonl"))
-    ):
+    for path in sorted(p for own in ("crisis_*s", "kinds*") for p in folder.glob(f"{start}{own}_{language}.jsonl")):
         rows = read_rows(path)
         for kind, only in product(sorted({row["kind"] for row in rows}), ("", ", the user's turns alone")):
             whole = [excerpt({"id": "d"} | row, language) for row in rows if row["kind"] == kind]
@@ -178,10 +176,8 @@ def ordinary(data: Path) -> Iterator[str]:
     for name, own in unseen(data):
         found = [assess(one) for one in own]
         yield count(f"{name}: removed", (one.remove for one in found), most=0.01).line()
-        yield count(
-            f"{name}: any tag of a crisis, a danger or sexual talk",
-            (any(r.startswith((*TAGS, "sexual.")) for r in one.reasons) for one in found),
-        ).line()
+        sexual = (any(r.startswith((*TAGS, "sexual.")) for r in one.reasons) for one in found)
+        yield count(f"{name}: any tag of a crisis, a danger or sexual talk", sexual).line()
         yield count(f"{name}: `possible_crisis`", (possible(one) and not tagged(one) for one in found)).line()
     for language, source in zip(LANGUAGES, ("topical_chat_valid_en", "kdconv_dev_zh"), strict=True):
         rows = read_rows(data / f"raw/{source}.jsonl")
@@ -196,7 +192,8 @@ def ordinary(data: Path) -> Iterator[str]:
 
 
 def frozen(language: Language) -> Iterator[Share]:
-    rows = [one for name in ("crisis", "crisis2", "everyday", "now") for one in read_rows(GOLDEN / f"{name}_{language}.jsonl")]
+    sets = ("crisis", "crisis2", "everyday", "now", "now2")
+    rows = [row for name in sets for row in read_rows(GOLDEN / f"{name}_{language}.jsonl")]
     for kind in sorted({row.get("kind", "everyday") for row in rows}):
         own = [row["text"] for row in rows if row.get("kind", "everyday") == kind]
         found = [assess(one_message(kind, language, text)) for text in own]

@@ -51,9 +51,7 @@ def wanted(unihan: Path) -> set[int]:
         raise SystemExit(f"error: {unihan}: {len(standard)} standard characters, not 8,105")
     simplified = _double_bytes("gb2312", range(0xA1, 0xF8), range(0xA1, 0xFF))
     traditional = _double_bytes("big5", range(0xA1, 0xC7), [*range(0x40, 0x7F), *range(0xA1, 0xFF)])
-    return (
-        standard | simplified | traditional | set(map(ord, CANTONESE)) | {c for block in BLOCKS for c in range(*block)}
-    )
+    return standard | simplified | traditional | {*map(ord, CANTONESE)} | {c for one in BLOCKS for c in range(*one)}
 
 
 def _double_bytes(encoding: str, leads: Iterable[int], trails: Iterable[int]) -> set[int]:

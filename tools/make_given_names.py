@@ -62,9 +62,7 @@ def counts(data: Path) -> tuple[Counter[str], Counter[str]]:
         pairs = json.loads((data / f"safety/diasafety_{part}.json").read_text(encoding="utf-8"))
         texts.update(pair[side] for pair in pairs for side in ("context", "response"))
     for user in json.loads((data / "raw/memorybank_en.json").read_text(encoding="utf-8")).values():
-        texts.update(
-            turn[side] for turns in user["history"].values() for turn in turns for side in ("query", "response")
-        )
+        texts.update(turn[side] for day in user["history"].values() for turn in day for side in ("query", "response"))
     lower, capital = Counter[str](), Counter[str]()
     for text in texts:
         for found in _WORD.finditer(text):

@@ -184,9 +184,7 @@ def main() -> None:
     parser.add_argument("what", choices=KINDS)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--half", choices=["even", "odd"])
-    parser.add_argument(
-        "--sets", type=Path, nargs="+", default=[], help="labelled texts, of `surrogates`: .jsonl or .iob2"
-    )
+    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="labelled texts, .jsonl or .iob2")
     parser.add_argument("--limit", type=int, default=300, help="items at most; spans and tags: of a type or language")
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--out", type=Path, required=True)

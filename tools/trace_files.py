@@ -75,11 +75,8 @@ class Tracer:
 
 def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     """Evaluate a paid model, judge, calibrate and report; made-up items, provider and ratings."""
-    sys.path[:0] = [
-        str(tree),
-        *(str(path) for path in (tree / "tests").rglob("*") if path.is_dir()),
-        str(tree / "tests"),
-    ]
+    tests = tree / "tests"
+    sys.path[:0] = [str(tree), *(str(path) for path in tests.rglob("*") if path.is_dir()), str(tests)]
     from judged_made import scripted_judge, verdict
     from providers import ProviderServer, price_file
     from splits_made import write_split

@@ -208,9 +208,8 @@ class Learning:
             weights = np.where(self.topic == kind, 2.0, np.where(self.bundled, BUNDLED / 4, 0.5))
         else:
             chosen = chosen & (labels | ~self.harmful)
-            weights = np.where(
-                np.isin(self.topic, (ORDINARY, THREADS, DAYS)), 1.0, np.where(self.bundled, BUNDLED, 2.0)
-            )
+            weights = np.where(self.bundled, BUNDLED, 2.0)
+            weights[np.isin(self.topic, (ORDINARY, THREADS, DAYS))] = 1.0
         rows, labels, weights = texts.rows[texts.whole[chosen]], labels[chosen], weights[chosen]
         if part == "context":
             rows = vstack([rows, self.spoken.rows[self.spoken.whole]])

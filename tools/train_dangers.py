@@ -313,10 +313,8 @@ class Corpus:
 
 def of_kind(marks: Mapping[str, float], kind: str) -> float:
     """How sure a turn is of a kind; 0: it is not."""
-    return max(
-        (share for name, share in marks.items() if name == kind or (kind == "crisis" and name in OF_CRISIS)),
-        default=0.0,
-    )
+    names = OF_CRISIS if kind == "crisis" else {kind}
+    return max((share for name, share in marks.items() if name in names), default=0.0)
 
 
 def _grave(language: Language) -> set[str]:

@@ -15,11 +15,7 @@ POLITICAL_WEIGHT = 1.5
 
 def gather_talk(language: Language, data: Path) -> list[Text]:
     """Talk of the domain, crises first."""
-    told = [
-        Text(text, True, CRISIS_WEIGHT, f"own {writer}".strip())
-        for writer, written in by_writer(CRISIS, language, "crisis").items()
-        for text in written
-    ]
+    told = _written(CRISIS, language, "crisis", CRISIS_WEIGHT)
     ordinary = [
         Text(text, False, _harmless_weight(writer, language), f"own harmless {writer}".strip())
         for writer, written in by_writer(CRISIS, language, "harmless").items()
@@ -33,6 +29,12 @@ def gather_talk(language: Language, data: Path) -> list[Text]:
     return [*told, *ordinary, *mentions, *harmless(language, data)]
 
 
+def _written(folder: Path, language: Language, kind: str, weight: float) -> list[Text]:
+    lines = ((writer, text) for writer, own in by_writer(folder, language, kind).items() for text in own)
+    found, name = kind != "harmless", "own harmless" if kind == "harmless" else "own"
+    return [Text(text, found, weight, f"{name} {writer}".strip()) for writer, text in lines]
+
+
 def _harmless_weight(writer: str, language: Language) -> float:
     if writer in EVERYDAY[language]:
         return EVERYDAY_WEIGHT
@@ -41,20 +43,10 @@ def _harmless_weight(writer: str, language: Language) -> float:
 
 def gather(language: Language, data: Path) -> list[Text]:
     """Texts about politics and others, those to be found first."""
-    statements = [
-        Text(text, True, POLITICAL_WEIGHT, f"own {writer}".strip())
-        for writer, written in by_writer(POLITICAL, language, "sensitive").items()
-        for text in written
-    ]
-    mentions = [
-        Text(text, False, 1.0, f"own harmless {writer}".strip())
-        for writer, written in by_writer(POLITICAL, language, "harmless").items()
-        for text in written
-    ]
+    statements = _written(POLITICAL, language, "sensitive", POLITICAL_WEIGHT)
+    mentions = _written(POLITICAL, language, "harmless", 1.0)
     everyday = by_writer(CRISIS, language, "harmless")
-    ordinary = [
-        Text(text, False, 1.0, f"own harmless {writer}") for writer in EVERYDAY[language] for text in everyday[writer]
-    ]
+    ordinary = [Text(text, False, 1.0, f"own harmless {one}") for one in EVERYDAY[language] for text in everyday[one]]
     crises = [Text(text, False, 0.5, "own crisis") for text in own(CRISIS, language, "crisis")]
     talk = [text for text in harmless(language, data) if "cold" not in text.source]
     return [*statements, *mentions, *ordinary, *crises, *talk, *replies(language, data)]

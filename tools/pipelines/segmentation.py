@@ -33,9 +33,7 @@ def jieba_lexicon() -> WordClassLexicon:
 
 
 def tags(words: Words) -> list[int]:
-    return [
-        tag for word in words for tag in ([SINGLE] if len(word) == 1 else [BEGIN, *[MIDDLE] * (len(word) - 2), END])
-    ]
+    return [tag for one in words for tag in ([SINGLE] if len(one) == 1 else [BEGIN, *[MIDDLE] * (len(one) - 2), END])]
 
 
 def train(sentences: Sequence[Words], lexicon: WordClassLexicon, *, passes: int = 10, seed: int = 0) -> Segmenter:

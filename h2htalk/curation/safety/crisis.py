@@ -103,7 +103,7 @@ def find_crisis(turns: Sequence[Turn], language: Language, encoder: Encoder | No
             runs, heard = read_dialogue(said, one)[at]
             dangers = encoder.dangers[one] if encoder and more.size else load_joint(DATA, one).manifest["dangers"]
             signs = np.column_stack([heard, more])
-            found += [replace(sign, turn=at) for sign in _in_turn(said[at][1], runs, signs, one, dangers)]
+            found += [replace(e, turn=at) for e in (_in_turn(said[at][1], runs, signs, one, dangers) if runs else ())]
     return found
 
 
@@ -139,8 +139,6 @@ def _in_turn(
     """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
     `dangers`: how these are weighed, and the thresholds. Beside grooming an age that is told is a child's."""
     tagged, doubted, hits = False, None, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
-    if not runs:
-        return
     strong, manifest = {hit.category for hit, _ in hits}, load_joint(DATA, language).manifest
     last = max(runs, key=lambda run: run.scores[HAPPENS])
     happens = last if last.scores[HAPPENS] >= manifest[NOW]["high"] else None

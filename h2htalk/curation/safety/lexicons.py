@@ -215,12 +215,6 @@ def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
     )
 
 
-def hidden_entry(word: str) -> str:
-    """The entry of a hidden word: `crc32 modulo 4096:hash:length`; length 0 where whole words are compared."""
-    folded = bare(fold(word))
-    return f"{crc32(folded.encode()) % 4096}:{hashed(folded)}:{0 if folded.isascii() else len(folded)}"
-
-
 def hashed(folded: str) -> str:
     """The first digits of the SHA-256 of a folded word."""
     return sha256(folded.encode()).hexdigest()[:24]

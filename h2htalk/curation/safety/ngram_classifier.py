@@ -227,9 +227,8 @@ def read_together(texts: Iterable[str], features: Features) -> None:
         keys = features.keys([text[start:end] for text, own in zip(several, spans, strict=True) for start, end in own])
         owners, buckets = keys >> features.bits, keys & ((1 << features.bits) - 1)
         firsts = np.cumsum([0, *map(len, spans)])
-        parts = zip(
-            np.split(owners, cuts := np.searchsorted(owners, firsts[1:-1])), np.split(buckets, cuts), strict=True
-        )
+        cuts = np.searchsorted(owners, firsts[1:-1])
+        parts = zip(np.split(owners, cuts), np.split(buckets, cuts), strict=True)
         for text, own, first, (reading, bucket) in zip(several, spans, firsts[:-1], parts, strict=True):
             _READ[text, features] = own, reading - first, bucket
 

@@ -33,8 +33,7 @@ BESIDE = 0.35  # the least score of the classifier beside an attack on a group
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
 REVIEWED = (MINORS, "prompt_leak", "crisis.encouragement", "grooming", HARM)
-# What may be a crisis is not removed for what is of these.
-DOUBTS, SPARED = {POSSIBLE, HINT}, ("offensive.", POLITICAL)
+DOUBTS, SPARED = {POSSIBLE, HINT}, ("offensive.", POLITICAL)  # what may be a crisis is not removed for the latter
 _GRAVE = ("crisis.plan", "crisis.means", "crisis.ideation")
 
 

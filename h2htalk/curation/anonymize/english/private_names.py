@@ -64,9 +64,7 @@ def public_parts() -> tuple[frozenset[str], frozenset[str]]:
 def features_near(messages: Sequence[Tokens]) -> list[set[str]]:
     """For each message the features of the words of the messages before and after it."""
     bags = [{f"d{word}" for word in message.words if len(word) > 2} for message in messages]
-    return [
-        set().union(*bags[max(0, at - _MESSAGES) : at], *bags[at + 1 : at + 1 + _MESSAGES]) for at in range(len(bags))
-    ]
+    return [set().union(*bags[max(0, n - _MESSAGES) : n], *bags[n + 1 : n + 1 + _MESSAGES]) for n in range(len(bags))]
 
 
 def features_of(tokens: Tokens, one: Candidate) -> set[str]:
