@@ -458,6 +458,18 @@ def test_people_in_crisis_are_tagged_or_noted(language: Language) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_attempts_that_go_on_are_tagged_and_heights_and_medicine_are_not(language: Language) -> None:
+    rows = [row for name in ("now", "now2") for row in read_rows(GOLDEN / f"{name}_{language}.jsonl")]
+    share = {}
+    for kind in ("now", "look_alike"):
+        acts = [assess(talk(row["text"], language=language)) for row in rows if row["kind"] == kind]
+        share[kind] = sum(any(reason.startswith("crisis.") for reason in one.reasons) for one in acts) / len(acts)
+        assert kind != "now" or all(one.risk == "high" for one in acts if "crisis.plan" in one.reasons)
+    assert share["now"] >= 0.48  # 0.28 and 0.35 before they were learned
+    assert share["look_alike"] <= 0.04
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_hardly_anybody_in_crisis_is_removed_for_swearing(language: Language) -> None:
     """One oblique Chinese message of 200 is, with one of two insults: no sign of a crisis is seen in it."""
     insults = json.loads((GOLDEN / "insults.json").read_text(encoding="utf-8"))[language]
