@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for kind in options.kind or GATE_KINDS:
             lines = read_lines(language, said if kind == "young" else heard, kind)
             manifest, weights = train(language, kind, lines)
-            print(language, kind, *(manifest[key] for key in ("high", "low", "another_writers")), flush=True)
+            print(language, kind, json.dumps({k: manifest[k] for k in ("high", "low", "another_writers")}), flush=True)
             if not options.check:
                 (HOME / kind).mkdir(exist_ok=True)
                 write_classifier(HOME / kind, language, manifest, weights)

@@ -162,15 +162,17 @@ def _in_turn(
         elif kind != "crisis":  # the last one
             doubted = run if alone >= words[limit] else doubted
         elif not tagged:  # doubts are the words' alone, and what the encoder took away
-            if alone >= words["possible"] or last.scores[HAPPENS] >= manifest[NOW]["possible"]:
-                yield evidence("doubt", POSSIBLE, sure, run)
+            noted = alone >= words["possible"]
+            if noted or last.scores[HAPPENS] >= manifest[NOW]["possible"]:
+                yield evidence("doubt", POSSIBLE, sure, run if noted else last)
             elif cued or doubted or alone >= words["hint"]:
                 yield evidence("doubt", HINT, sure, doubted or run)
 
 
 def _sort_of(run: Run, strong: set[str]) -> str:
     """The sort of crisis that a run tells of: strong cues of its turn say whose it is, the classifier how far it is."""
-    sorts = OWN | {"past"} if OWN & strong else {*SORTS} & strong or {*SORTS}
+    own = OWN if "attempt" in strong else OWN | {"past"}  # a wish beside an attempt is of now
+    sorts = own if OWN & strong else {*SORTS} & strong or {*SORTS}
     return max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
 
 

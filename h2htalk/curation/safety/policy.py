@@ -221,6 +221,7 @@ def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evi
         return decision("review" if doubted or assessment.action == "review" else "keep_tag", crisis | reasons, risk)
     if verdict.safety == "unsafe" and codes:
         in_doubt = any(one.category in DOUBTS for one in assessment.evidence)
+        in_doubt |= MINOR in reasons and not any(one.layer == LAYER for one in assessment.evidence)  # a report
         return decision("review" if in_doubt else "remove", codes | reasons)
     if only_tagged and reasons == tags:
         return decision("keep_tag", tags)

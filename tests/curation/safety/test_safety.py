@@ -241,6 +241,12 @@ def test_a_child_in_a_sexual_scene_is_for_a_person_to_decide() -> None:
         assert (found.action, "sexual.minors" in found.reasons) == ("review", True)
 
 
+def test_no_guard_removes_what_may_be_a_childs_report() -> None:
+    report = talk("I'm 13.", "ok", "my uncle said 'I want you to suck my dick' and I ran away", "That's not ok.")
+    found = apply_verdict(assess(report), Verdict("unsafe", {"Sexual Content": "sexual.explicit"}))
+    assert (found.action, found.hard) == ("review", "sexual.minors")
+
+
 def test_nobody_with_a_sign_of_a_crisis_is_removed_for_offence_in_another_message() -> None:
     hate = ("Muslims are vermin and should all be wiped out", "ok", "Jews are rats and deserve to die")
     assert assess(talk("I hope you have a nice day.", "ok", *hate)).reasons == ("offensive.hate",)
@@ -262,6 +268,8 @@ def test_what_is_past_is_told_from_what_is_now() -> None:
     past = [text for text in said if "crisis.past" in assess(talk(text, language="zh")).reasons]
     assert len(past) >= 5
     assert {said[text] for text in past} == {"past"}
+    still = assess(talk("I have wanted to die since my attempt last year and I still do."))
+    assert (still.reasons, still.risk) == (("crisis.ideation",), "high")
 
 
 KIND = "It was a long day at work, but my sister called and we laughed a lot about the old times."

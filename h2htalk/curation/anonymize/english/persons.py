@@ -109,7 +109,6 @@ _INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
 _POSSESSIVE = ("'s", "’s", "'S", "’S")
 _SHORTENED = tuple(mark + part for mark in "'’" for part in ("ll", "re", "ve", "d", "m", "t"))
 _ARTICLED = re.compile(r"(?:al-|el-|d['’]|de-)[A-Z]")  # al-Rashid, d'Angelo
-_DAY, _DAY_OF = re.compile(r"\.? [0-9]"), re.compile(r"[0-9] $")
 _GLUE = frozenset("@_/\\")  # part of an address in the net, not of a sentence
 
 
@@ -212,8 +211,6 @@ def is_candidate(tokens: Tokens, index: int) -> bool:
     places = lists.hints["places"]
     if word in places and places & {tokens.word(index + 2 * n) for n in (-1, 1) if tokens.word(index + n) == "to"}:
         return False  # "Sydney to Adelaide"
-    if word in hint("months") and (_DAY.match(tokens.text, tokens.ends[index]) or _DAY_OF.search(tokens.gap(index))):
-        return False  # "April 3", "31 August"
     named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
     if named and tokens.shapes[index] == LOWER and word in lists.words:
         named = tokens.word(index - 1) in lists.hints["titles"]  # "someone at church", "mr baker"
