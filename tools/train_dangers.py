@@ -269,8 +269,8 @@ class Corpus:
         own = np.array([turn.source == "own" for turn in self.turns])
         counts = np.where(own & wanted & (kind != "crisis"), 1.0, counts)  # of the other kinds hardly any is real
         mention = np.array([1.5 if "mention" in t.marks else 0.5 if t.source == "real" else 1.0 for t in self.turns])
-        sure = "real" if kind != NOW else ""
-        unsure = np.array([not UNSURE[kind].isdisjoint(t.marks) and t.source != sure for t in self.turns])
+        trusted = "real" if kind != NOW else ""  # marks by readers tell the kinds apart, but not when
+        unsure = np.array([not UNSURE[kind].isdisjoint(t.marks) and t.source != trusted for t in self.turns])
         return wanted, np.where(wanted, strengths, mention * ~unsure) * counts
 
     def learn(self, kind: str, left_out: int = -1) -> LogisticRegression:

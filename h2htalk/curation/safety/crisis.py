@@ -37,7 +37,7 @@ SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
 NOW = "now"  # an attempt that goes on, or just happened
 # The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
 ROWS = (*DANGERS, *SORTS, NOW, *(f"answer {kind}" for kind in DANGERS))
-HAPPENS = ROWS.index(NOW)
+HAPPENS = ROWS.index(NOW)  # its score in a run
 OWN = {"ideation", "plan", "self_harm"}  # the sorts of the seeker's own, now; what is past is told with their words
 URGENT = "urgent"  # the category of cues of an attempt that goes on now, which are enough by themselves
 # The categories of strong cues that stand for a danger.
@@ -140,8 +140,8 @@ def _in_turn(
     `dangers`: how these are weighed, and the thresholds. Beside grooming an age that is told is a child's."""
     tagged, doubted, hits = False, None, [(hit, run) for run in runs for hit in run.hits if not hit.weak]
     strong, manifest = {hit.category for hit, _ in hits}, load_joint(DATA, language).manifest
-    last = max(runs, key=lambda run: run.scores[HAPPENS])
-    happens = last if last.scores[HAPPENS] >= manifest[NOW]["high"] else None
+    now = max(runs, key=lambda run: run.scores[HAPPENS])
+    happens = now if now.scores[HAPPENS] >= manifest[NOW]["high"] else None
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
@@ -163,8 +163,8 @@ def _in_turn(
             doubted = run if alone >= words[limit] else doubted
         elif not tagged:  # doubts are the words' alone, and what the encoder took away
             noted = alone >= words["possible"]
-            if noted or last.scores[HAPPENS] >= manifest[NOW]["possible"]:
-                yield evidence("doubt", POSSIBLE, sure, run if noted else last)
+            if noted or now.scores[HAPPENS] >= manifest[NOW]["possible"]:
+                yield evidence("doubt", POSSIBLE, sure, run if noted else now)
             elif cued or doubted or alone >= words["hint"]:
                 yield evidence("doubt", HINT, sure, doubted or run)
 

@@ -103,7 +103,7 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
     named = ((text[s.start : s.end].split(), "public" if s.score == 1 else "cast") for s in taken if s.type == FIGURE)
     public = {folded(word): kind for name, kind in named for word in name}
     addresses = find_addresses(text)
-    dates = (hit for hit in _patterns()["date"].finditer(text) if not hit["whose"])
+    dates = (hit for hit in _patterns()["date"].finditer(text) if not hit["whose"])  # "April 3" is nobody
     tokens.block([*addresses, *(Span(*hit.span(), "DATE_OF_BIRTH", 1.0) for hit in dates)])
     persons.block_pets(tokens)
     organizations = find_organizations(tokens)
