@@ -54,6 +54,11 @@ def _share_minilm(self: MiniLM) -> None:
 MiniLM.__init__ = _share_minilm  # type: ignore[method-assign]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """First what lies beside this file: whole tutorials, which at the end would keep one worker busy and the rest idle."""
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
+
+
 def pytest_collection_finish() -> None:
     """Take what was imported and collected, a million objects, out of the garbage collector's rounds."""
     gc.collect()
