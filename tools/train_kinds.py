@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 from sklearn.linear_model import LogisticRegression
 
-from h2htalk.curation.release.gates import GATE_KINDS
 from h2htalk.curation.safety.crisis import DATA
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
@@ -39,6 +38,7 @@ from h2htalk.text.language_data import language_patterns
 
 HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA
 GATES = Path(__file__).parent / "gates"
+GATE_KINDS = ("romance", "young", "leak")
 C = 300.0
 OWN, NEAR = 2.0, 2.0
 # At most so many harmless messages of others lie above `high`, and above `low`; and so many look-alikes. Of romance and

@@ -16,7 +16,7 @@ SURNAMES = (
     "姚沈钟姜崔谭陆范汪廖石金贾夏韦付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万覃武钱戴严莫孔向常"
 )
 # Surnames of two characters in use today.
-_DOUBLE = "欧阳司马上官诸葛司徒东方皇甫尉迟公孙慕容令狐长孙宇文夏侯南宫端木独孤"
+_DOUBLE = "欧阳司马上官诸葛司徒东方皇甫尉迟公孙慕容令狐长孙宇文夏侯南宫端木独孤呼延"
 DOUBLE_SURNAMES = frozenset(_DOUBLE[at : at + 2] for at in range(0, len(_DOUBLE), 2))
 # What foreign names are written with: from the table of syllables that news agencies transliterate by.
 TRANSLITERATION = frozenset(

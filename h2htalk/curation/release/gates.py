@@ -50,8 +50,6 @@ _DIGITS = re.compile("(?<![0-9.,:/-])[0-9]{3,8}(?![0-9%:/]|[.,][0-9])")
 _REGIONS = ("CN", "US", "IN", "GB")
 # What the author of a split may declare to be nobody's.
 _INVENTED = ("PERSON", "ORGANIZATION", "DATE_OF_BIRTH", "ADDRESS")
-# What gates look for by a classifier, beside words (tools/train_kinds.py).
-GATE_KINDS = ("romance", "young", "leak")
 # The author of a case says that its user is an adult.
 ADULT = "adult"
 REVIEWED = "risk_reviewed"

@@ -16,7 +16,13 @@ from tables import table
 
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
 from h2htalk.curation.anonymize.spans import TYPES, Span
-from h2htalk.curation.anonymize.surrogates.alike_names import given_list, latin_gender, latin_group
+from h2htalk.curation.anonymize.surrogates.alike_names import (
+    given_list,
+    latin_gender,
+    latin_group,
+    other_latin,
+    word_lists,
+)
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import (
     Surrogates,
     birth_date,
@@ -86,6 +92,51 @@ def test_what_is_made_of_a_name_follows_it() -> None:
     full, doubled, given_name, account = (made_for(spans, said)[s.type, said[s.start : s.end]] for s in spans)
     assert doubled == full[-1] * 2
     assert account.startswith(f"{given_name}_")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "form"),
+    [
+        ("Little Acorns of Penhallow nursery", "ORGANIZATION", "[A-Z][a-z]+ nursery"),
+        ("the Bank of Quillmore", "ORGANIZATION", "the Bank of [A-Z][a-z]+"),
+        ("小橡树口腔诊所", "ORGANIZATION", "[^小橡树]{3}口腔诊所"),
+        ("17 Tannery Brae, Port Skerrin", "ADDRESS", "[0-9]{2} [A-Z][a-z]+ Brae, Port [A-Z][a-z]+"),
+        ("noodlebby_41", "HANDLE", "(?:WORD)_[0-9]{2}"),
+        ("https://space.bilibili.com/99081726354417", "URL", "https://space.bilibili.com/[0-9]{14}"),
+        ("Cousin Dwayne", "PERSON", "Cousin [A-Z][a-z]+"),
+        ("呼延", "PERSON", "欧阳|司马|上官|诸葛|司徒|东方|皇甫|尉迟|公孙|慕容|令狐|长孙|宇文|夏侯|南宫|端木|独孤"),
+        ("佐藤", "PERSON", "田中|铃木|高桥|山本|渡边|伊藤|小林|中村|山田|加藤|吉田|松本|井上"),
+        ("汤圆", "PERSON", "PET"),
+    ],
+)
+def test_a_surrogate_is_of_the_same_build(value: str, kind: str, form: str) -> None:
+    """Handles were a name and letters at random, "Little Acorns of Penhallow nursery" became "Oakwood of nursery"."""
+    lists = word_lists()
+    pattern = form.replace("WORD", "|".join(lists["handle_en"])).replace("PET", "|".join(lists["given_pet"]))
+    language = "zh" if re.search("[\u4e00-\u9fff]|bilibili", value) else "en"
+    for key in (b"1" * 32, b"2" * 32, b"3" * 32):
+        made = stand_in(value, kind, language, key)
+        assert re.fullmatch(pattern, made), made
+        assert made != value
+
+
+@pytest.mark.parametrize(
+    ("name", "surname", "origin"),
+    [("priyanka", False, "in"), ("venkataraman", True, "in"), ("mehmet", False, "tr"), ("giancarlo", False, "it"),
+     ("kwabena", False, "ng"), ("saoirse", False, "ie"), ("petrillo", True, "it"), ("emily", False, "en"),
+     ("baumgardner", True, "de"), ("nguyen", True, "as")],
+)  # fmt: skip
+def test_names_have_the_origin_that_lists_and_their_spelling_tell(name: str, surname: bool, origin: str) -> None:
+    assert latin_group(name, surname=surname)[1:3] == origin
+    other = other_latin(random.Random(1), name, "neutral", surname=surname)
+    assert latin_group(other.lower(), surname=surname)[1:3] == origin
+
+
+def test_both_parts_of_a_hyphenated_given_name_are_given_names_of_its_origin() -> None:
+    for seed in range(5):
+        parts = other_latin(random.Random(seed), "hyun-woo", "male").lower().split("-")
+        assert [latin_group(part)[1:3] for part in parts] == ["as", "as"]
+        assert all(latin_group(part)[0] in "mn" for part in parts)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

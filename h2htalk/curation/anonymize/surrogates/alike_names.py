@@ -23,8 +23,6 @@ from h2htalk.text.language_data import read_data, read_lines
 _HERE = Path(__file__).parent
 _ENOUGH = 8  # names to draw from; of fewer the group is widened
 _SEXES: dict[str, Gender] = {"f": "female", "m": "male", "n": "neutral", "s": "neutral"}
-# Groups of names that no list has.
-_UNKNOWN = {"female": "fen-3", "male": "men-3", "surname": "sen-3"}
 _ENDING: tuple[Gender, Gender] = ("male", "female")  # of an unknown name that ends in a, e or i the second
 
 
@@ -66,14 +64,11 @@ def latin_gender(key: str) -> Gender:
 def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
     """Names of a group that are no words, of another initial and about as long; of a wider group if they are few. What
     the list writes small is known and never drawn."""
-    for prefix in (group, group[:5], group[:4], group[:3], f"{group[0]}en{group[3:5]}", f"{group[0]}en"):
-        own = (name for of, names in _latin_groups().items() if of.startswith(prefix) for name in names)
-        found = [
-            name
-            for name in own
-            if abs(len(name) - length) <= 2 and name[0].isupper() and name[0].lower() != initial.lower()
-            if name.lower() not in words().words
-        ]
+    wider = (f"n{group[1:3]}", f"{group[0]}en{group[3:5]}", f"{group[0]}en")
+    for prefix in (group, group[:5], group[:4], group[:3], *wider):
+        own = [name for of, names in _latin_groups().items() if of.startswith(prefix) for name in names]
+        fitting = [name for name in own if abs(len(name) - length) <= 2 and name[0].isupper()]
+        found = [n for n in fitting if n[0].lower() != initial.lower() and n.lower() not in words().words]
         if len(found) >= _ENOUGH:
             break
     return tuple(found)
@@ -94,9 +89,10 @@ def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False
         gender = next((sex for part in reversed(parts) if (sex := latin_gender(part)) != "neutral"), gender)
     for part in parts:
         sex = gender if gender != "neutral" else _ENDING[part[-1] in "aei"]
-        group = latin_group(part, surname=surname) or _UNKNOWN["surname" if surname else sex]
-        if gender != "neutral" and group[0] in ("fmn" if len(parts) > 1 else "n"):
-            group = gender[0] + group[1:]
+        kind = "s" if surname else sex[0]
+        group = latin_group(part, surname=surname) or f"{kind}en-3"
+        if len(parts) > 1 or (gender != "neutral" and group[0] == "n"):  # of Hyun-woo no list has but the surnames
+            group = kind + group[1:]
         made[part] = draw.choice(_alike(group, min(max(len(part), 4), 8), part[:1]))
     return "-".join(made[part] for part in parts)
 
@@ -130,8 +126,10 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
         lists = [own[kind] for kind in (as_long, *own) if kind.startswith("foreign")]
         like = next((one for one in lists if any(pair in " ".join(one) for pair in pairs)), own[as_long])
         return draw.choice([name for name in like if name != key])
-    if role == "surname" and key in DOUBLE_SURNAMES:
-        return draw.choice(sorted(DOUBLE_SURNAMES))
+    if key in DOUBLE_SURNAMES:
+        return draw.choice(sorted(DOUBLE_SURNAMES - {key}))
+    if key in (japanese := [one[:2] for one in own["foreign_japan"]]):
+        return draw.choice([one for one in japanese if one != key])
     if role == "surname":
         frequent = [str(name) for name in faker_lists("person", "zh_CN").last_names if len(name) == 1][:250]
         at = frequent.index(key) if key in frequent else len(frequent) // 2
@@ -184,11 +182,14 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> s
             spoken = "".join(made[one] for one in _SYLLABLE.findall(pinyin[2]))
             return same_case(run, "".join((scramble(draw, pinyin[1]), spoken, scramble(draw, pinyin[3]))))
         fronts = (key[:end] for end in (len(key), *range(len(key) - 3, 3, -1)) if key not in words().words)
-        named = (one for one in fronts if one in people or latin_group(one)[:1] in {"f", "m", "n", "s" * (one == key)})
+        kinds = {front: latin_group(front)[:1] for front in fronts}
+        named = (
+            one for one, kind in kinds.items() if one in people or kind in {"f", "m", "n"} or (kind and one == key)
+        )
         if name := next(named, ""):
             first = same_case(run, people.get(name) or other_latin(draw, name, "neutral"))
             return first + _RUN.sub(other, run[len(name) :])
-        if len(key) < 4 and key not in words().words:
+        if len(key) < 3 and key not in words().words:
             return scramble(draw, run)
         short = len(key) < 8 or re.search("[-._]", text)
         sizes = [min(len(key), 6)] if short else [len(key) // 2, len(key) - len(key) // 2]

@@ -66,7 +66,8 @@ class Surrogates:
         taken |= {number for text in texts for number in re.findall("[0-9]{4,}", plain(text))}
         if people := {raw: dialogue_values.visible_value(raw) for kind, raw in raws if kind == "PERSON"}:
             spoken = {dialogue_values.to_lower(word) for text in texts for word in _RE["word"].findall(plain(text))}
-            persons = person_surrogates(self._secret, set(people.values()), spoken, self._repeats_value)
+            refused = partial(self._repeats_value, person=True)
+            persons = person_surrogates(self._secret, set(people.values()), spoken, refused)
             self._made |= {("PERSON", raw): persons[name] for raw, name in people.items()}
             for name, other in persons.items():
                 self._people |= zip(name.lower().split(), other.lower().split(), strict=False)
@@ -93,11 +94,11 @@ class Surrogates:
         """The surrogate of a value as written; of one that was not among those found its type."""
         return self._made.get((kind, value), f"[{kind}]")
 
-    def _repeats_value(self, made: str) -> bool:
-        """Whether a surrogate says one of the dialogue's own values, or is the name of a public figure."""
+    def _repeats_value(self, made: str, *, person: bool = False) -> bool:
+        """Whether a surrogate says one of the dialogue's own values, or a person's is the name of a public figure."""
         least = min(len(made), dialogue_values.LEAKING)
         repeats = any(span.end - span.start >= least for span in self._data.values.find(made))
-        return repeats or bool(dialogue_values.find_allowed(made, self._data.language))
+        return repeats or (person and bool(dialogue_values.find_allowed(made, self._data.language)))
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         """A surrogate of a value as written."""
@@ -313,7 +314,7 @@ def _english(draws: Draws, value: str, section: str) -> str:
         elif not place and "&" in value:
             return same_case(written, other_latin(draw, written.lower(), "neutral", surname=True))
         elif not place and replaced > 1 and before.endswith(" "):
-            return ""  # of several words one stands for all
+            return "\0"  # of several words one stands for all
         elif place and re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
             like = sorted(british) if _RE["british"].search(value) else own["town_us"]
         made = draw.choice([one for one in like if one != written.lower()])
@@ -321,7 +322,7 @@ def _english(draws: Draws, value: str, section: str) -> str:
         return same_case(written, made)
 
     made = _RE["english"].sub(other, value)
-    return made if section == "kept" else re.sub("  +", " ", made).strip()
+    return re.sub("(?i)(?: (?:of|the|and|at|for|in))* \0", "", made)  # Little Acorns of Penhallow Nursery
 
 
 # A day or month of one digit stays one, and what may be a month (10 to 12) stays so.

@@ -471,7 +471,7 @@ def _core(core: str, givens: frozenset[str], *, addressed: bool) -> list[NamePar
         return [NamePart(core, "surname" if core in surnames() else "nick")] if core else []
     if len(core) == 2 and core[0] == core[1]:
         return [NamePart(core, "doubled")]
-    if core in givens or addressed:
+    if core in givens or addressed or core in chinese_words("persons", "nicknames", "words"):
         return [NamePart(core, "given")]
     if looks_foreign(core) and (len(core) > 3 or core[0] not in SURNAMES):
         return [NamePart(core, "foreign")]
