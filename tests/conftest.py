@@ -55,7 +55,7 @@ MiniLM.__init__ = _share_minilm  # type: ignore[method-assign]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """First what lies beside this file: whole tutorials, which at the end would keep one worker busy and the rest idle."""
+    """First what lies beside this file: whole tutorials, which at the end would leave other workers idle."""
     items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
 
 
