@@ -81,7 +81,7 @@ _PINYIN = re.compile(f"([^aeiou]{{0,2}}?)((?:{_SYLLABLE.pattern}){{1,6}})([^aeio
 def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False) -> str:
     """Another given name, or surname, for one in lower case; of hyphenated ones each part."""
     key = "".join(char for char in unicodedata.normalize("NFKD", key) if char.isascii()) or key  # Oisín is oisin
-    if len(key) < 4 and not set(key) & set("aeiou"):  # initials: ljy
+    if len(key) < 4 and not set(key) & set("aeiou") and not latin_group(key):  # initials: ljy, not Ty
         return scramble(draw, key)
     made = {}
     parts = key.split("-") if any(latin_group(part, surname=surname) for part in key.split("-")) else [key]
@@ -124,7 +124,7 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
         pairs = [key[at : at + 2] for at in range(len(key) - 1)]
         as_long = f"foreign_west{min(max(len(key), 2), 4)}"
         lists = [own[kind] for kind in (as_long, *own) if kind.startswith("foreign")]
-        like = next((one for one in lists if any(pair in " ".join(one) for pair in pairs)), own[as_long])
+        like = max(lists, key=lambda one: sum(pair in " ".join(one) for pair in pairs))
         return draw.choice([name for name in like if name != key])
     if key in DOUBLE_SURNAMES:
         return draw.choice(sorted(DOUBLE_SURNAMES - {key}))

@@ -283,10 +283,10 @@ def _english(draws: Draws, value: str, section: str) -> str:
         kept -= {*(spoken[-2:-1] or spoken)}
     british = {town: area for town, _, area in (pair.partition(":") for pair in own["town_gb"])}
     american = names.faker_lists("address", "en_US")
-    town, replaced = "", 0
+    town, end = "", -1
 
     def other(found: re.Match[str]) -> str:
-        nonlocal town, replaced
+        nonlocal town, end
         written, before, after = found[0], value[: found.start()], value[found.end() :]
         draw = draws(re.sub(r"\s", "", written[:5] if found["zip"] else written))
         if found["postcode"]:
@@ -306,14 +306,14 @@ def _english(draws: Draws, value: str, section: str) -> str:
         short = place and written.isupper() and len(written) < 5 and not value.isupper()
         if short or written.lower() in kept:
             return written
-        replaced += 1
+        earlier, end = end, found.end()
         behind = re.match(r" ([^\W\d_]+)", after)
         like: Collection[str] = own["street_en" if place else "organization_en"]
         if re.search(r"(?i)\b(?:st|saint)\.?\s$", before):
             like = own["saints"]
         elif not place and "&" in value:
             return same_case(written, other_latin(draw, written.lower(), "neutral", surname=True))
-        elif not place and replaced > 1 and before.endswith(" "):
+        elif earlier >= 0 and before.endswith(" ") and (not place or found.start() == earlier + 1):
             return "\0"  # of several words one stands for all
         elif place and re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
             like = sorted(british) if _RE["british"].search(value) else own["town_us"]
