@@ -32,7 +32,7 @@ TARGET = Path(__file__).parent.parent / "h2htalk" / "curation" / "anonymize" / "
 # Origins by Faker's locales: a name is of the one whose names are spelled most like it, unless many Americans bear it.
 ORIGINS = {
     "in": "en_IN", "ar": "en_PK ar_DZ fr_DZ", "en": "en_US en_GB en_NZ", "ie": "en_IE ga_IE",
-    "ng": "en_NG en_KE yo_NG ig_NG ha_NG zu_ZA tw_GH", "jp": "ja_JP", "as": "vi_VN zh_CN", "id": "id_ID",
+    "ng": "en_NG en_KE yo_NG ig_NG ha_NG zu_ZA tw_GH", "jp": "ja_JP", "as": "vi_VN zh_CN",
     "es": "es_ES es_MX es_CO es_AR es_CL pt_BR pt_PT", "it": "it_IT", "fr": "fr_FR fr_CA fr_QC fr_BE",
     "no": "sv_SE no_NO da_DK fi_FI", "sl": "pl_PL cs_CZ hr_HR sk_SK sl_SI", "tr": "tr_TR az_AZ", "nl": "nl_NL nl_BE",
     "de": "de_DE de_AT",
@@ -40,9 +40,9 @@ ORIGINS = {
 # What follows an O' that the Census writes without its mark.
 IRISH = "brien connell connor dell donnell grady hara keefe leary malley meara neal neil neill reilly rourke shea toole"
 LETTERS = str.maketrans("łŁøØıđ", "lLoOid")
-GIVEN_BIRTHS, COMMON, SURNAME_RANK, OF_A_LOCALE = 1500, 25_000, 8000, 400
+GIVEN_BIRTHS, COMMON, SURNAME_RANK, OF_A_LOCALE = 1500, 8000, 8000, 400
 Origins = dict[str, dict[str, str]]
-LISTED = 8.0  # how much likelier, as a logarithm, an origin is by a list that holds the name
+LISTED = 4.0  # how much likelier, as a logarithm, an origin is by a list that holds the name
 ASIAN = ("as", "in", "ar", "jp")
 
 
@@ -84,7 +84,7 @@ class Spelling:
     def __init__(self, names: Origins, common: Iterable[str], sure: float) -> None:
         """`common`: what many Americans are called; `sure`: how much likelier than the next, as a logarithm, tells."""
         self.sure = sure
-        names = {of: own for of, own in names.items() if of != "as"} | {"en": names["en"] | dict.fromkeys(common, "")}
+        names = names | {"en": names["en"] | dict.fromkeys(common, "")}
         counts = CountVectorizer(analyzer="char_wb", ngram_range=(2, 4), binary=True)
         self.model = make_pipeline(counts, MultinomialNB(alpha=0.1, fit_prior=False))
         self.model.fit([name for own in names.values() for name in own], [of for of in names for _ in names[of]])
@@ -92,6 +92,7 @@ class Spelling:
     def origin(self, name: str, where: Collection[str]) -> str:
         """The likeliest origin; `where` are those whose lists hold the name: without one "" unless it is sure."""
         likely = self.model.predict_log_proba([name])[0] + [LISTED * (of in where) for of in self.model.classes_]
+        likely[list(self.model.classes_).index("as")] -= 0 if "as" in where else 99  # too few to be learned from
         *_, second, first = likely.argsort()
         return str(self.model.classes_[first]) if where or likely[first] > likely[second] + self.sure else ""
 
@@ -99,12 +100,14 @@ class Spelling:
 def origin_of(name: str, race: str, names: Origins, spelling: Spelling, *, frequent: bool) -> str:
     """The origin of a name: of a frequent one only what its bearers say."""
     where = [origin for origin in names if name in names[origin]]
-    if race == "as" or where == ["as"]:  # too few are listed to learn from
-        told = [of for of in ASIAN if of in where] or [spelling.origin(name, names if len(name) > 4 else ())]
-        return told[0] if told[0] in ASIAN else "as"
+    if race == "as":
+        told = spelling.origin(name, [of for of in ASIAN if of in where] or ASIAN)
+        return told if told in ASIAN else "as"
     if race:
         return "ng" if race == "aa" and "ng" in where else race
-    return "en" if frequent else spelling.origin(name, where) or "en"
+    if frequent or not where:
+        return "en" if frequent else spelling.origin(name, ()) or "en"
+    return next((of for of in ("in", "ar", "jp") if of in where), spelling.origin(name, where))
 
 
 def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str, str]:
@@ -129,7 +132,7 @@ def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str
         median = next(year for (year, _), sum_ in zip(years, sums, strict=True) if 2 * sum_ >= total)
         decade = "abcde"[sum(median >= border for border in (1952, 1970, 1986, 2003))]
         frequency = sum(total < border for border in (250_000, 50_000, 8_000)) + 1
-        origin = origin_of(name, race.get(name.upper(), ""), names, spelling, frequent=total > COMMON)
+        origin = origin_of(name, race.get(name.upper(), ""), names, spelling, frequent=total > 25_000)
         # What few grown-ups are called is written small: known, and never drawn.
         drawn = name if frequency < 4 or origin != "en" or name.upper() in race else name.lower()
         groups[drawn] = f"{sex}{origin}{'d' if name.lower() in short else '-'}{frequency}{decade}"

@@ -296,7 +296,7 @@ def small_shards(tmp_path: Path) -> str:
     return str(spec.out)
 
 
-@pytest.mark.parametrize("stride", [9, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [9, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_merge_killed_before_any_of_its_changes_is_done_again(tmp_path: Path, small_shards: str, stride: int) -> None:
     out = tmp_path / "merged"
     for step in itertools.count(4, stride):  # the folder that each kill leaves is where the next merge begins

@@ -431,6 +431,7 @@ RULES = (
     Rule("chinese_passport", "ACCOUNT_NUMBER", chinese_passports, "number", ("zh",)),
     Rule("passport", "ACCOUNT_NUMBER", passports, "number"),
     Rule("cued_paper", "NATIONAL_ID", _matches("alphanumeric_ids", "cued", 0.8), "number", ("en",)),
+    Rule("wxid", "WECHAT", _matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
     Rule("cued_wechat", "WECHAT", wechat_behind_cue, "latin", ("zh",)),
     Rule("wechat", "WECHAT", wechat_about, "latin", ("zh",)),
 )

@@ -126,10 +126,8 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
         lists = [own[kind] for kind in (as_long, *own) if kind.startswith("foreign")]
         like = max(lists, key=lambda one: sum(pair in " ".join(one) for pair in pairs))
         return draw.choice([name for name in like if name != key])
-    if key in DOUBLE_SURNAMES:
+    if role == "surname" and key in DOUBLE_SURNAMES:
         return draw.choice(sorted(DOUBLE_SURNAMES - {key}))
-    if key in (japanese := [one[:2] for one in own["foreign_japan"]]):
-        return draw.choice([one for one in japanese if one != key])
     if role == "surname":
         frequent = [str(name) for name in faker_lists("person", "zh_CN").last_names if len(name) == 1][:250]
         at = frequent.index(key) if key in frequent else len(frequent) // 2

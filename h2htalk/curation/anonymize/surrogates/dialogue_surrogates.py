@@ -283,10 +283,10 @@ def _english(draws: Draws, value: str, section: str) -> str:
         kept -= {*(spoken[-2:-1] or spoken)}
     british = {town: area for town, _, area in (pair.partition(":") for pair in own["town_gb"])}
     american = names.faker_lists("address", "en_US")
-    town, end = "", -1
+    town, replaced = "", 0
 
     def other(found: re.Match[str]) -> str:
-        nonlocal town, end
+        nonlocal town, replaced
         written, before, after = found[0], value[: found.start()], value[found.end() :]
         draw = draws(re.sub(r"\s", "", written[:5] if found["zip"] else written))
         if found["postcode"]:
@@ -306,14 +306,14 @@ def _english(draws: Draws, value: str, section: str) -> str:
         short = place and written.isupper() and len(written) < 5 and not value.isupper()
         if short or written.lower() in kept:
             return written
-        earlier, end = end, found.end()
+        replaced += 1
         behind = re.match(r" ([^\W\d_]+)", after)
         like: Collection[str] = own["street_en" if place else "organization_en"]
         if re.search(r"(?i)\b(?:st|saint)\.?\s$", before):
             like = own["saints"]
         elif not place and "&" in value:
             return same_case(written, other_latin(draw, written.lower(), "neutral", surname=True))
-        elif earlier >= 0 and before.endswith(" ") and (not place or found.start() == earlier + 1):
+        elif not place and replaced > 1 and before.endswith(" "):
             return "\0"  # of several words one stands for all
         elif place and re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
             like = sorted(british) if _RE["british"].search(value) else own["town_us"]
@@ -322,7 +322,7 @@ def _english(draws: Draws, value: str, section: str) -> str:
         return same_case(written, made)
 
     made = _RE["english"].sub(other, value)
-    return re.sub("(?i)(?: (?:of|the|and|at|for|in))* \0", "", made)  # Little Acorns of Penhallow Nursery
+    return re.sub("(?i)(?: (?:of|the))* \0", "", made)  # Little Acorns of Penhallow Nursery
 
 
 # A day or month of one digit stays one, and what may be a month (10 to 12) stays so.

@@ -468,7 +468,7 @@ def _core(core: str, givens: frozenset[str], *, addressed: bool) -> list[NamePar
     if not all(_HAN.match(letter) for letter in core):
         return _mixed(core)
     if len(core) < 2 or core in DOUBLE_SURNAMES:
-        return [NamePart(core, "surname" if core in surnames() else "nick")] if core else []
+        return [NamePart(core, "surname" if len(core) > 1 or core in surnames() else "nick")] if core else []
     if len(core) == 2 and core[0] == core[1]:
         return [NamePart(core, "doubled")]
     if core in givens or addressed or core in chinese_words("persons", "nicknames", "words"):
