@@ -18,6 +18,8 @@ NOTEBOOK := .venv-notebook
 # The two builders of the documentation.
 DOCS := .venv-docs
 BIN := $(VENV)/bin
+# uv trusts the certificates that the machine trusts, as pip does.
+export UV_SYSTEM_CERTS := 1
 INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 PIP := $(BIN)/python $(INSTALL)
 VLLM_PIP := $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
@@ -38,7 +40,7 @@ NEWEST_VENV := .venv-newest
 LOWEST := .venv-lowest
 # Tests that call each dependency: of core, `embedded` and `release`, and of `curation`, `rounds` and `analysis`.
 CORE_TESTS := tests/data/test_files.py tests/data/test_responses.py tests/data/test_splits.py \
-	tests/chat/batch/test_batch_runner.py tests/chat/test_wires.py tests/chat/test_live_calls.py \
+	tests/chat/batch/test_batch_runner.py tests/chat/test_wire_formats.py tests/chat/test_live_calls.py \
 	tests/chat/local/test_embedded.py tests/chat/test_response_schema.py tests/text/embeddings/test_minilm.py \
 	tests/text/test_token_counts.py tests/text/test_tokens.py tests/benchmark/metrics tests/benchmark/test_score_run.py \
 	tests/benchmark/prompts tests/benchmark/report tests/cli/test_cli_commands.py \
@@ -92,7 +94,7 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
-live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
+live: $(VENV)/dev.stamp  ## Chromium on the page and LibreOffice on workbooks (Debian's chromium, libreoffice-calc), and hosted runs under many kills and limits
 	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/label_studio --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/opencompass --ignore tests/live/notebook
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.judge.probe import judge_probe as judge_probe
     from h2htalk.benchmark.report.leaderboard import leaderboard as leaderboard
     from h2htalk.benchmark.results_export.export import export_results as export_results
-    from h2htalk.benchmark.results_export.export import verify_results as verify_results
+    from h2htalk.benchmark.results_export.verify import verify_results as verify_results
     from h2htalk.benchmark.run import Run as Run
     from h2htalk.benchmark.run import load_run as load_run
     from h2htalk.benchmark.settings import EvaluateSpec as EvaluateSpec
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.studies.run_study import run_study as run_study
     from h2htalk.benchmark.studies.run_study import score_study as score_study
     from h2htalk.benchmark.studies.settings import StudySpec as StudySpec
+    from h2htalk.curation.check_guard import check_guard as check_guard
     from h2htalk.curation.curate import curate as curate
+    from h2htalk.curation.reading.check_settings import CheckGuardSpec as CheckGuardSpec
     from h2htalk.curation.release.build import build_release as build_release
     from h2htalk.curation.release.build import check_release as check_release
     from h2htalk.data.splits import load_split as load_split
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "AnalyzeSpec": "analysis.analyze",
+    "CheckGuardSpec": "curation.reading.check_settings",
     "EvaluateSpec": "benchmark.settings",
     "JudgeSpec": "benchmark.settings",
     "RoundSpec": "rounds.settings",
@@ -54,6 +57,7 @@ _MODULES = {
     "StudySpec": "benchmark.studies.settings",
     "analyze": "analysis.analyze",
     "build_release": "curation.release.build",
+    "check_guard": "curation.check_guard",
     "check_release": "curation.release.build",
     "close_adjudication": "benchmark.adjudicate",
     "close_round": "rounds.lifecycle",
@@ -74,7 +78,7 @@ _MODULES = {
     "plan": "benchmark.compare.comparison",
     "run_study": "benchmark.studies.run_study",
     "score_study": "benchmark.studies.run_study",
-    "verify_results": "benchmark.results_export.export",
+    "verify_results": "benchmark.results_export.verify",
 }
 
 if not TYPE_CHECKING:

@@ -7,11 +7,19 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from string import ascii_letters
 
+from h2htalk.addresses import without_passwords
+from h2htalk.masking import mask_held
+
 
 class H2HTalkError(Exception):
     """Base of all errors whose cause lies outside this package; `exit_code` is the command line's."""
 
     exit_code = 2
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(
+            *(without_secrets(text) if isinstance(text, str) else text for text in args)
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         # Pickling between processes: `MissingExtraError` takes other arguments than it keeps.
@@ -65,8 +73,17 @@ class PublishError(H2HTalkError):
 _QUOTED = 80
 
 
+def without_secrets(text: str) -> str:
+    """A message without the keys that this process holds, and without passwords in addresses."""
+    return without_passwords(mask_held(text))
+
+
 def shorten(text: str, limit: int = 60) -> str:
-    """Shorten a text to at most `limit` characters: its start and its end, around an ellipsis."""
+    """Shorten a text to at most `limit` characters: its start and its end, around an ellipsis.
+
+    Held keys are masked before: of a key that is cut, the part that stays would not be found.
+    """
+    text = without_secrets(text)
     if len(text) <= limit:
         return text
     tail = (limit - 1) // 2
@@ -96,10 +113,12 @@ def quoted(value: object) -> str:
     ASCII, Chinese and other wide characters, and letters with accents in one piece are shown as they are; full-width
     letters, a Cyrillic `а`, quotation marks that are not ASCII's, and invisible characters are not.
     """
-    text = repr(value)
+    text = without_secrets(repr(value))
     if len(text) > 4 * _QUOTED:
         text = text[: 2 * _QUOTED] + text[-2 * _QUOTED :]
-    return shorten("".join(sign if _distinct(sign) else ascii(sign)[1:-1] for sign in text), _QUOTED)
+    return shorten(
+        "".join(sign if _distinct(sign) else ascii(sign)[1:-1] for sign in text), _QUOTED
+    )
 
 
 def _distinct(sign: str) -> bool:

@@ -64,7 +64,10 @@ class ProcessPool(ProcessPoolExecutor):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         timer = threading.Timer(_GRACE, self._lifeline.close)
         try:

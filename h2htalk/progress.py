@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from importlib import import_module
-from typing import Any, Self, TextIO
+from typing import Any, Self, TextIO, TypeVar
 
+Item = TypeVar("Item")
 _TERMINAL_EVERY, _LOG_EVERY = 0.2, 15.0  # seconds between two drawings
 _ETA_AFTER, _ETA_ITEMS = 2.0, 10  # seconds, and items, before the time left is shown
+QUICK = 2.0  # seconds in which a command that computes needs no line of progress
 _COLUMNS = 80  # of a terminal whose width is unknown
 
 
@@ -28,16 +30,22 @@ class Progress:
         silent: float = 0.0,
     ) -> None:
         """Start the clock of `total` items. `stream`: where to write; None is standard error. `money`: called at each
-        update; returns what was spent so far, or "". `silent`: seconds before the first line; work that ends earlier
-        writes nothing."""
+        update; returns what was spent so far, or "". `silent`: seconds before the first line, which is written as soon
+        as they are over; work that ends earlier writes nothing."""
         self._label, self._total, self._money = label, total, money
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
-        notebook = type(self._stream).__module__.startswith("ipykernel")  # shows a text in the place of the one before
-        self._show: Any = import_module("IPython.display").DisplayHandle().display if notebook else None
+        notebook = type(self._stream).__module__.startswith(
+            "ipykernel"
+        )  # shows a text in the place of the one before
+        self._show: Any = (
+            import_module("IPython.display").DisplayHandle().display if notebook else None
+        )
         self._every = _TERMINAL_EVERY if self._terminal or self._show else _LOG_EVERY
         self._done = self._failed = 0
         self._start = self._drawn = time.monotonic()
+        if silent:
+            self._drawn -= self._every
         self._speaks = self._start + (silent if Progress.shown else float("inf"))
 
     def advance(self, failed: bool = False, count: int = 1) -> None:
@@ -54,7 +62,11 @@ class Progress:
         rate = self._done / seconds
         # One item says little about the others: no rate and no time left before some are done.
         known = seconds >= _ETA_AFTER and self._done >= min(_ETA_ITEMS, self._total / _ETA_ITEMS)
-        left = f"  {clock_text((self._total - self._done) / rate)} left" if known and rate and not last else ""
+        left = (
+            f"  {clock_text((self._total - self._done) / rate)} left"
+            if known and rate and not last
+            else ""
+        )
         speed = f"  {rate_text(rate)}" if known or (last and self._done) else ""
         failed = f"  {self._failed:,} failed" if self._failed else ""
         share = self._done / self._total if self._total else 1.0
@@ -65,7 +77,9 @@ class Progress:
             self._show({"text/plain": line}, raw=True)
             self._show = self._show.__self__.update
         elif self._terminal:
-            self._stream.write(f"\r\x1b[K{line}\n" if last else f"\r\x1b[K{one_row(line, self._stream)}")
+            self._stream.write(
+                f"\r\x1b[K{line}\n" if last else f"\r\x1b[K{one_row(line, self._stream)}"
+            )
         else:
             self._stream.write(line + "\n")
         self._stream.flush()
@@ -74,8 +88,20 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Draw the last line, unless nothing was drawn because the work was quick."""
         if self._total and time.monotonic() >= self._speaks:
             self._draw(last=True)
+
+
+def counted_items(label: str, items: Collection[Item]) -> Iterator[Item]:
+    """Yield items, and show how many of them are done once that takes longer than `QUICK`."""
+    with Progress(label, len(items), silent=QUICK) as progress:
+        for item in items:
+            yield item
+            progress.advance()
 
 
 def one_row(text: str, stream: TextIO) -> str:

@@ -1,4 +1,4 @@
-"""What all tests share. That this file lies here also puts tests/ on the import path: `from loopback import ...`.
+"""What all tests share.
 
 `H2HTALK_NO_SKIP=1` makes a skipped test a failure: for machines that have all that the tests need.
 """
@@ -19,8 +19,12 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from h2htalk import masking
+from h2htalk.chat.protocol import Outcome, Request
+from h2htalk.chat.scripted import ScriptedChat
 from h2htalk.text import tokens
 from h2htalk.text.embeddings.minilm import MiniLM
+from support.judges import read_planted
 
 # HYPOTHESIS_PROFILE: `quick` in `make test`, `thorough` in `make test-all`, `few` in `make lowest`.
 settings.register_profile("few", max_examples=5, deadline=None)
@@ -52,6 +56,18 @@ def _share_minilm(self: MiniLM) -> None:
 
 
 MiniLM.__init__ = _share_minilm  # type: ignore[method-assign]
+
+
+find_line = ScriptedChat._find
+
+
+def _read_planted(self: ScriptedChat, request: Request) -> Outcome:
+    """A scripted judge answers planted replies by their truth: they are drawn when its study runs."""
+    own = (request.id, request.sample) in self._lines
+    return (None if own else read_planted(request)) or find_line(self, request)
+
+
+ScriptedChat._find = _read_planted  # type: ignore[method-assign]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -99,5 +115,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if skipped and os.environ.get("H2HTALK_NO_SKIP") == "1" and exitstatus == 0:
-        print(f"\nH2HTALK_NO_SKIP is set, and {len(skipped)} tests were skipped: {', '.join(skipped)}")
+        print(
+            f"\nH2HTALK_NO_SKIP is set, and {len(skipped)} tests were skipped: {', '.join(skipped)}"
+        )
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(autouse=True)
+def _no_keys_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process masks the keys that it has read until it ends: one test's key may be an id of another."""
+    monkeypatch.setattr(masking, "_held", dict(masking._held))

@@ -16,6 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # Imported, and declared by no requirement of ours.
 NOT_DECLARED = {
     "pydantic_core": "a part of pydantic, which pins it",
+    "typing_extensions": "comes with pydantic, which needs the same classes of it",
     "gliner": "a name model that the user may install: --ner gliner:MODEL",
     "hf_xet": "comes with huggingface-hub",
     "opencompass": "in an environment of its own, for which `integrations opencompass` writes a module",
@@ -72,7 +73,11 @@ def imports(folder: str) -> set[tuple[str, str]]:
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 names = [str(node.module)]
             elif isinstance(node, ast.Call) and BY_NAME.search(ast.unparse(node.func)):
-                name = node.args[0].values[0] if isinstance(node.args[0], ast.JoinedStr) else node.args[0]
+                name = (
+                    node.args[0].values[0]
+                    if isinstance(node.args[0], ast.JoinedStr)
+                    else node.args[0]
+                )
                 names = [name.value] if isinstance(name, ast.Constant) else []
             else:
                 continue
@@ -92,9 +97,15 @@ def requirements() -> dict[str, dict[str, set[str]]]:
         for distribution in distributions:
             installed.setdefault(normalise(distribution), set()).add(module)
     groups = {"core": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
-    names = {group: [re.split(r"[<>=~!\[ ;]", line)[0] for line in lines] for group, lines in groups.items()}
+    names = {
+        group: [re.split(r"[<>=~!\[ ;]", line)[0] for line in lines]
+        for group, lines in groups.items()
+    }
     return {
-        group: {normalise(name): installed.get(normalise(name), {name.replace("-", "_")}) for name in of_group}
+        group: {
+            normalise(name): installed.get(normalise(name), {name.replace("-", "_")})
+            for name in of_group
+        }
         for group, of_group in names.items()
     }
 
@@ -108,12 +119,22 @@ def declared(*without: str) -> set[str]:
 def undeclared(folders: list[str], allowed: set[str]) -> list[str]:
     own = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*")}
     known = {"h2htalk", "tests"} | sys.stdlib_module_names | allowed | own
-    return sorted(f"{file}: {name}" for folder in folders for name, file in imports(folder) if name not in known)
+    return sorted(
+        f"{file}: {name}"
+        for folder in folders
+        for name, file in imports(folder)
+        if name not in known
+    )
 
 
 def test_every_import_is_declared_in_core_or_an_extra() -> None:
     assert undeclared(["h2htalk"], declared("dev") | set(NOT_DECLARED)) == []
-    assert undeclared(["tests", "tools"], declared() | set(NOT_DECLARED) | OTHER_ENVIRONMENTS | WEIGHTS) == []
+    assert (
+        undeclared(
+            ["tests", "tools"], declared() | set(NOT_DECLARED) | OTHER_ENVIRONMENTS | WEIGHTS
+        )
+        == []
+    )
 
 
 def test_every_requirement_is_imported_or_listed_with_its_reason() -> None:
@@ -126,15 +147,26 @@ def test_every_requirement_is_imported_or_listed_with_its_reason() -> None:
         if not modules & (everywhere if extra == "dev" else package)
     ]
     assert [line for line in unused if line.partition(": ")[2] not in NOT_IMPORTED] == []
-    assert [name for name in NOT_IMPORTED if not any(line.endswith(f": {name}") for line in unused)] == []
+    assert [
+        name for name in NOT_IMPORTED if not any(line.endswith(f": {name}") for line in unused)
+    ] == []
 
 
 def test_readme_and_classifiers_name_the_versions_of_python_that_ci_runs() -> None:
     """The README promised any Python 3.11, and CI ran 3.11.7 alone: its second command failed under Debian 12's."""
     ci = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     run = sorted(re.findall(r'python-version: "(3\.\d+)"', ci))
-    named = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if line.startswith("Programming Language")]
-    commands = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Two commands")[2].partition("```")[0]
+    named = [
+        line.rpartition(" ")[2]
+        for line in PROJECT["classifiers"]
+        if line.startswith("Programming Language")
+    ]
+    commands = (
+        (ROOT / "README.md")
+        .read_text(encoding="utf-8")
+        .partition("## Two commands")[2]
+        .partition("```")[0]
+    )
     assert named == run == sorted(set(re.findall(r"\b3\.\d+", commands)))
     assert PROJECT["requires-python"] == f">={run[0]}"
 

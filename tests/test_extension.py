@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import h2htalk
 
 from h2htalk.data.files import write_jsonl
+from support.command_line import h2htalk
 
 pytestmark = pytest.mark.slow
 
@@ -28,13 +28,22 @@ REPLY = "I kept the receipt of day 3."
 DIALOGUES = {
     "en": (
         ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
-        ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
+        (
+            "The night train was late, so I drew the platform.",
+            "May I see the drawing when it is dry?",
+        ),
         ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
     ),
     "de": (
         ("Mein Sauerteig ist endlich aufgegangen.", "Welches Mehl hast du am Ende genommen?"),
-        ("Unser Chor hat heute in der alten Brauerei gesungen.", "Hat das Wasserrad den Takt gehalten?"),
-        ("Ich habe ein Radio repariert; ruf an: 617-534-3866.", "Welches Lied hat es als erstes gespielt?"),
+        (
+            "Unser Chor hat heute in der alten Brauerei gesungen.",
+            "Hat das Wasserrad den Takt gehalten?",
+        ),
+        (
+            "Ich habe ein Radio repariert; ruf an: 617-534-3866.",
+            "Welches Lied hat es als erstes gespielt?",
+        ),
     ),
 }
 
@@ -46,7 +55,9 @@ class Checkout:
         self.folder = folder
         self.package = folder / "h2htalk"
         self.places: list[str] = []
-        shutil.copytree(ROOT / "h2htalk", self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "h2htalk", self.package, ignore=shutil.ignore_patterns("__pycache__")
+        )
 
     def add(self, path: str, text: str) -> None:
         """Add a file; a module counts as a place."""
@@ -74,16 +85,35 @@ class Checkout:
 
     def split(self, language: str, subtask: str, inputs: dict[str, Any]) -> str:
         tags = {"emotion": "joy", "complexity": "basic", "interaction": "memory", "risk": "none"}
-        common = {"subtask": subtask, "language": language, "persona": "nora", "inputs": inputs, "tags": tags}
+        common = {
+            "subtask": subtask,
+            "language": language,
+            "persona": "nora",
+            "inputs": inputs,
+            "tags": tags,
+        }
         common |= {"licence": "CC0-1.0", "provenance": {"source": "test"}}
-        rows = [{"id": f"item-{n}", "reference": f"I kept the receipt of day {n}.", **common} for n in range(1, 6)]
+        rows = [
+            {"id": f"item-{n}", "reference": f"I kept the receipt of day {n}.", **common}
+            for n in range(1, 6)
+        ]
         return self.write("five.jsonl", rows)
 
     def curation(self, language: str) -> str:
         """Write three dialogues and the specification of their curation; returns its file's name."""
         rows = [
-            {"id": f"d{n}", "language": language, "licence": "CC0-1.0", "provenance": {"source": "raw"}}
-            | {"messages": [{"role": "user", "content": one}, {"role": "companion", "content": two}]}
+            {
+                "id": f"d{n}",
+                "language": language,
+                "licence": "CC0-1.0",
+                "provenance": {"source": "raw"},
+            }
+            | {
+                "messages": [
+                    {"role": "user", "content": one},
+                    {"role": "companion", "content": two},
+                ]
+            }
             for n, (one, two) in enumerate(DIALOGUES[language], 1)
         ]
         self.write("dialogues.jsonl", rows)
@@ -144,7 +174,9 @@ class EchoChat:
     def close(self): ...
 """,
     )
-    assert "echo:parrot" in checkout.evaluate(checkout.split("en", "dialogue_base", HISTORY), "echo:parrot")
+    assert "echo:parrot" in checkout.evaluate(
+        checkout.split("en", "dialogue_base", HISTORY), "echo:parrot"
+    )
     assert checkout.json("run/run.json")["signature"]["subject"]["engine"] == "echo"
     assert (checkout.folder / "run" / "calls.jsonl").read_text().count("I found my receipt.") == 5
     assert "echo" in checkout.run("evaluate", "--help")
@@ -153,8 +185,8 @@ class EchoChat:
 
 def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
     path = "h2htalk.benchmark.metrics.brevity:score_brevity"
-    record = f'Metric(name="brevity", path="{path}", columns=("brevity",)),\n        '
-    checkout.edit("benchmark/metrics/composite.py", 'Metric(name="semantic"', record)
+    record = f'"brevity": Metric(name="brevity", path="{path}", columns=("brevity",)),\n    '
+    checkout.edit("benchmark/metrics/composite.py", '"semantic": Metric(', record)
     module = "def score_brevity(pairs, metrics):\n    return [(1 / (1 + len(pair.response)),) for pair in pairs]\n"
     checkout.add("benchmark/metrics/brevity.py", module)
     checkout.evaluate(checkout.split("en", "dialogue_base", HISTORY))
@@ -167,10 +199,14 @@ def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
 
 
 def test_a_stage_is_a_record_and_a_module(checkout: Checkout) -> None:
-    settings = "@dataclass(frozen=True, slots=True)\nclass ShortenSettings:\n    longest: int = 1000\n\n\n"
-    checkout.edit("curation/stages.py", "@dataclass(frozen=True, slots=True)\nclass Stage:", settings)
+    settings = (
+        "@dataclass(frozen=True, slots=True)\nclass ShortenSettings:\n    longest: int = 1000\n\n\n"
+    )
+    checkout.edit(
+        "curation/stages.py", "@dataclass(frozen=True, slots=True)\nclass Stage:", settings
+    )
     record = 'Stage("shorten", "shorten", ShortenSettings),\n        '
-    checkout.edit("curation/stages.py", 'Stage("dedup"', record)
+    checkout.edit("curation/stages.py", 'Stage(\n            "dedup",', record)
     checkout.add(
         "curation/shorten.py",
         """from h2htalk.curation.stage_folder import Kept, Rejected, each_dialogue
@@ -198,7 +234,10 @@ def open_rule(longest):
 
     checkout.run("curate", "run", spec)
 
-    kept = [checkout.json(f"workspace/{name}/summary.json")["kept"] for name in ("safety", "shorten", "dedup")]
+    kept = [
+        checkout.json(f"workspace/{name}/summary.json")["kept"]
+        for name in ("safety", "shorten", "dedup")
+    ]
     assert kept == [3, 2, 2]
     funnel = checkout.run("curate", "funnel", "workspace")
     assert all(word in funnel for word in ("rejected: long 1", "tagged: short 2"))
@@ -219,11 +258,16 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
     """
     checkout.edit("data/languages.py", '"zh": LanguageRecord(', record)
     copy_data_files(checkout, "en", "de")
-    assert "5 of 5 items scored" in checkout.evaluate(checkout.split("de", "dialogue_base", HISTORY))
+    assert "5 of 5 items scored" in checkout.evaluate(
+        checkout.split("de", "dialogue_base", HISTORY)
+    )
     assert checkout.json("run/summary.json")["languages"] == ["de"]
     checkout.run("curate", "run", checkout.curation("de"))
     assert checkout.json("workspace/dedup/summary.json")["kept"] == 3
-    assert "617-534-3866" not in (checkout.folder / "workspace/anonymize/kept/part-00000.jsonl").read_text()
+    assert (
+        "617-534-3866"
+        not in (checkout.folder / "workspace/anonymize/kept/part-00000.jsonl").read_text()
+    )
     assert len(checkout.places) <= 1, checkout.places
 
 
@@ -238,15 +282,26 @@ def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             extends = f'"{old}/'.encode(), f'"{new}/'.encode()
             target.write_bytes(path.read_bytes().replace(*extends))
-    shared = [checkout.package / "text/help_lines.toml", checkout.package / "text/emergency_numbers.jsonl"]
+    shared = [
+        checkout.package / "text/help_lines.toml",
+        checkout.package / "text/emergency_numbers.jsonl",
+    ]
     for path in [*checkout.package.glob("data/bundled/personas/*.toml"), *shared]:
         text = path.read_text(encoding="utf-8")
-        text = re.sub(rf'"{old}": ("[^"]*")', rf'\g<0>, "{new}": \1', text)  # a key of a JSON object
-        text = re.sub(rf'^{old} = (".*")$', rf"\g<0>\n{new} = \1", text, flags=re.M)  # a key on its own line
-        text = re.sub(rf'[{{,] {old} = ("[^"]*")', rf"\g<0>, {new} = \1", text)  # a key of an inline table
+        text = re.sub(
+            rf'"{old}": ("[^"]*")', rf'\g<0>, "{new}": \1', text
+        )  # a key of a JSON object
+        text = re.sub(
+            rf'^{old} = (".*")$', rf"\g<0>\n{new} = \1", text, flags=re.M
+        )  # a key on its own line
+        text = re.sub(
+            rf'[{{,] {old} = ("[^"]*")', rf"\g<0>, {new} = \1", text
+        )  # a key of an inline table
         tables = re.findall(rf"^\[((?:wording\.)?{old}(?:\.\w+)?)\]$", text, flags=re.M)
         for heading in tables:
-            if table := re.search(rf"^\[{re.escape(heading)}\]\n.*?(?=^\[|\Z)", text, flags=re.M | re.S):
+            if table := re.search(
+                rf"^\[{re.escape(heading)}\]\n.*?(?=^\[|\Z)", text, flags=re.M | re.S
+            ):
                 copied = table[0].replace(f"[{heading}]", f"[{heading.replace(old, new)}]")
                 text = text.replace(table[0], f"{table[0]}\n{copied}\n")
         path.write_text(text, encoding="utf-8")

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kills import wait_until
 
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.parallel import ProcessPool
+from support.kills import wait_until
 
 
 def _complain() -> None:
@@ -30,7 +30,9 @@ def _complain() -> None:
         (_complain, MissingExtraError, "parsing needs a package that is not installed: pip"),
     ],
 )
-def test_a_worker_that_fails_is_an_error_here(task: Callable[[], None], error: type[Exception], message: str) -> None:
+def test_a_worker_that_fails_is_an_error_here(
+    task: Callable[[], None], error: type[Exception], message: str
+) -> None:
     pool = ProcessPool(2)
     with pytest.raises(error, match=message), pool:
         pool.submit(task).result()
@@ -39,7 +41,7 @@ def test_a_worker_that_fails_is_an_error_here(task: Callable[[], None], error: t
 COMMAND = """
 import sys
 from concurrent.futures import FIRST_COMPLETED, wait
-from h2htalk.cli.options import ignore_sigint, one_line_errors, say
+from h2htalk.cli.output import ignore_sigint, one_line_errors, say
 from h2htalk.parallel import ProcessPool
 from test_parallel import TASKS
 
@@ -119,8 +121,12 @@ def test_ctrl_c_twice_at_any_moment_ends_it_with_one_line(tmp_path: Path) -> Non
     assert end(process) == (130, "stopped\n")
 
 
-@pytest.mark.parametrize(("blow", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_a_worker_that_will_not_end_is_ended(tmp_path: Path, blow: signal.Signals, code: int) -> None:
+@pytest.mark.parametrize(
+    ("blow", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)]
+)
+def test_a_worker_that_will_not_end_is_ended(
+    tmp_path: Path, blow: signal.Signals, code: int
+) -> None:
     process = begin(tmp_path, "endless")
     time.sleep(1.5)
     os.kill(process.pid, blow)

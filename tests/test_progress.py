@@ -7,7 +7,7 @@ import io
 import pytest
 
 from h2htalk import progress
-from h2htalk.progress import Progress
+from h2htalk.progress import Progress, counted_items
 
 
 class Clock:
@@ -63,5 +63,29 @@ def test_money_is_asked_for_at_each_drawing_and_shown_where_there_is_any(clock: 
     with Progress("generate", 4, stream, lambda: next(spent)) as line:
         clock.now += 16
         line.advance()
-    drawn = ["generate  1/4   25%  3.8/min  0:48 left", "generate  1/4   25%  3.8/min  0.0123 US dollars"]
+    drawn = [
+        "generate  1/4   25%  3.8/min  0:48 left",
+        "generate  1/4   25%  3.8/min  0.0123 US dollars",
+    ]
     assert stream.getvalue().splitlines() == drawn
+
+
+def test_silent_work_gets_its_first_line_as_soon_as_the_silence_is_over(clock: Clock) -> None:
+    """A log had the first line of a command of half a minute after 15 s, so that `site` seemed to hang."""
+    stream = io.StringIO()
+    with Progress("reading runs", 10, stream, silent=2.0) as line:
+        for _ in range(10):
+            clock.now += 0.75
+            line.advance()
+    first, last = stream.getvalue().splitlines()
+    assert first.startswith("reading runs  3/10")
+    assert last.startswith("reading runs  10/10")
+
+
+def test_quick_work_gets_no_line(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in counted_items("reading runs", range(4)):
+        clock.now += 0.4
+    assert capsys.readouterr().err == ""
+    for _ in counted_items("reading runs", range(4)):
+        clock.now += 1.4
+    assert capsys.readouterr().err.splitlines()[-1].startswith("reading runs  4/4")

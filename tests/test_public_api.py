@@ -27,8 +27,26 @@ licence = "CC0-1.0"
 """
 # In an order in which each finds what the one before it left.
 EXAMPLES = (
-    *("load_split", "evaluate", "load_run", "leaderboard", "compare", "correlate", "plan", "export_results"),
-    *("verify_results", "curate", "open_round", "close_round", "analyze", "judge_run", "judge_probe"),
+    *(
+        "load_split",
+        "evaluate",
+        "load_run",
+        "leaderboard",
+        "compare",
+        "correlate",
+        "plan",
+        "export_results",
+    ),
+    *(
+        "verify_results",
+        "curate",
+        "check_guard",
+        "open_round",
+        "close_round",
+        "analyze",
+        "judge_run",
+        "judge_probe",
+    ),
     *("open_adjudication", "close_adjudication", "run_study", "score_study"),
     *("load_study", "gate"),
 )
@@ -37,11 +55,16 @@ IN_A_TUTORIAL = {"build_release", "check_release"}
 
 
 def write_curation(folder: Path) -> None:
-    turns = [{"role": role, "content": f"It rained all day, turn {n}."} for n, role in enumerate(("user", "assistant"))]
+    turns = [
+        {"role": role, "content": f"It rained all day, turn {n}."}
+        for n, role in enumerate(("user", "assistant"))
+    ]
     (folder / "chats.jsonl").write_text(json.dumps({"id": "1", "messages": turns}) + "\n")
     (folder / "curate.toml").write_text(CURATION)
     (folder / "replies.jsonl").write_text(json.dumps({"id": "*", "text": "I am here."}) + "\n")
-    (folder / "judge.jsonl").write_text(json.dumps({"id": "*", "text": rubric_of("itinerary_basic").example()}) + "\n")
+    (folder / "judge.jsonl").write_text(
+        json.dumps({"id": "*", "text": rubric_of("itinerary_basic").example()}) + "\n"
+    )
 
 
 def test_the_package_has_the_functions_that_the_commands_call() -> None:
@@ -54,7 +77,9 @@ def test_the_package_has_the_functions_that_the_commands_call() -> None:
 
 def test_importing_the_package_loads_nothing_else() -> None:
     code = "import sys, h2htalk; print(*[m for m in sys.modules if m.startswith('h2htalk')])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
     assert sorted(done.stdout.split()) == ["h2htalk", "h2htalk.version"]
 
 
@@ -63,13 +88,21 @@ def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     write_curation(tmp_path)
     runner = doctest.DocTestRunner()
     for name in EXAMPLES:
-        (example,) = doctest.DocTestFinder(recurse=False).find(getattr(h2htalk, name), name, globs={})
+        (example,) = doctest.DocTestFinder(recurse=False).find(
+            getattr(h2htalk, name), name, globs={}
+        )
         assert example.examples, f"{name} has no example"
         shown: list[str] = []
         assert runner.run(example, out=shown.append).failed == 0, "".join(shown)
 
 
-RUN = {"model": "baseline:constant", "split": "mini@1", "out": "run", "embedder": "none", "limit": 22}
+RUN = {
+    "model": "baseline:constant",
+    "split": "mini@1",
+    "out": "run",
+    "embedder": "none",
+    "limit": 22,
+}
 
 
 def round_of(**change: Any) -> Callable[[], object]:
@@ -81,10 +114,19 @@ def round_of(**change: Any) -> Callable[[], object]:
     ("call", "message"),
     [
         (round_of(kind="crwd"), "RoundSpec: kind: must be 'crowd', "),
-        (lambda: h2htalk.open_round(h2htalk.RoundSpec("crowd", "mini@1"), " "), "out: ' ' is not a path"),
-        (lambda: h2htalk.EvaluateSpec(**RUN, subtasks="dialogue_base"), "--subtask: must be a list"),
+        (
+            lambda: h2htalk.open_round(h2htalk.RoundSpec("crowd", "mini@1"), " "),
+            "out: ' ' is not a path",
+        ),
+        (
+            lambda: h2htalk.EvaluateSpec(**RUN, subtasks="dialogue_base"),
+            "--subtask: must be a list",
+        ),
         (lambda: h2htalk.load_run(None), "path: None is not a path"),
-        (lambda: h2htalk.export_results("run", "zip", "b"), "--to 'zip': choose from eval-results, every"),
+        (
+            lambda: h2htalk.export_results("run", "zip", "b"),
+            "--to 'zip': choose from eval-results, every",
+        ),
         (lambda: h2htalk.curate("curate.toml", processes="2"), "processes: must be a whole number"),
     ],
 )

@@ -34,15 +34,25 @@ from h2htalk.data.subtasks import TOTAL_COUNT
 from h2htalk.text.tokens import tokenize
 
 WORDS, PATTERNS = 80, 1 / 3
-_SENTENCE_END = {"en": re.compile(r"(?<=[.!?])\s+|\n+"), "zh": re.compile(r"(?<=[。！？!?])\s*|\n+")}
+_SENTENCE_END = {
+    "en": re.compile(r"(?<=[.!?])\s+|\n+"),
+    "zh": re.compile(r"(?<=[。！？!?])\s*|\n+"),
+}
 HEADINGS = "language, round, scenarios, words each, distinct texts, wall s, CPU s, peak RSS MiB, other cores"
 
 
-def write_split(out: Path, language: str, count: int, words: int, seed: int) -> tuple[int, float, float]:
+def write_split(
+    out: Path, language: str, count: int, words: int, seed: int
+) -> tuple[int, float, float]:
     """Write scenarios of so many words on average; return their number, mean words and the share of distinct texts."""
     own = [one for one in load_split("mini@1").scenarios if one.language == language]
     parts = (text for one in own for text in (instruction_text(one), one.reference))
-    pool = [part.strip() for text in parts for part in _SENTENCE_END[language].split(text) if part.strip()]
+    pool = [
+        part.strip()
+        for text in parts
+        for part in _SENTENCE_END[language].split(text)
+        if part.strip()
+    ]
     draw, made, joint = random.Random(f"{seed}:{language}"), [], " " if language == "en" else ""
     patterns = Writer(language, draw)
 
@@ -55,27 +65,54 @@ def write_split(out: Path, language: str, count: int, words: int, seed: int) -> 
     def like(part: object, wanted: float) -> object:
         if isinstance(part, Turn):
             return replace(part, content=write(wanted))
-        return replace(part, activity=patterns.activity()) if isinstance(part, ScheduleEntry) else write(wanted)
+        return (
+            replace(part, activity=patterns.activity())
+            if isinstance(part, ScheduleEntry)
+            else write(wanted)
+        )
 
     for name, amount in scenario_counts(count).items():
         for number in range(amount):
             base, inputs = draw.choice([one for one in own if one.subtask == name]), {}
             each = (
-                draw.uniform(0.6, 1.4) * words * 0.3 / sum(map(len, base.inputs.values())) if base.turns else words / 16
+                draw.uniform(0.6, 1.4) * words * 0.3 / sum(map(len, base.inputs.values()))
+                if base.turns
+                else words / 16
             )
             for key, value in base.inputs.items():
-                inputs[key] = write(words / 16) if isinstance(value, str) else tuple(like(one, each) for one in value)
-            made.append(replace(base, id=f"{name}-{number:04}", inputs=inputs, references=(write(0.16 * words),)))
+                inputs[key] = (
+                    write(words / 16)
+                    if isinstance(value, str)
+                    else tuple(like(one, each) for one in value)
+                )
+            made.append(
+                replace(
+                    base, id=f"{name}-{number:04}", inputs=inputs, references=(write(0.16 * words),)
+                )
+            )
     write_jsonl(out / "scenarios.jsonl", (one.to_dict() for one in made))
-    write_text(out / "split.toml", f'name = "recombined-{language}"\nversion = "{seed}"\nlicence = "CC-BY-4.0"\n')
+    write_text(
+        out / "split.toml",
+        f'name = "recombined-{language}"\nversion = "{seed}"\nlicence = "CC-BY-4.0"\n',
+    )
     texts = [text for one in made for text in (instruction_text(one), one.reference)]
-    return count, sum(len(tokenize(one, language)) for one in texts) / count, len(set(texts)) / len(texts)
+    return (
+        count,
+        sum(len(tokenize(one, language)) for one in texts) / count,
+        len(set(texts)) / len(texts),
+    )
 
 
 def run(work: Path, split: Path, name: str, options: list[str]) -> tuple[Cost, str]:
     """One run of the command: its cost and what it printed; raises RuntimeError if it fails or writes no page."""
     out, log = work / name, work / f"{name}.txt"
-    command = [str(Path(sys.executable).with_name("h2htalk")), "analyze", str(split), "--out", str(out)]
+    command = [
+        str(Path(sys.executable).with_name("h2htalk")),
+        "analyze",
+        str(split),
+        "--out",
+        str(out),
+    ]
     cost = measure([*command, *options], log, {})
     if not (out / "index.html").is_file():
         raise RuntimeError(f"{name}: no index.html in {out}")
@@ -94,7 +131,9 @@ def figures(costs: list[Cost]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure `h2htalk analyze` as a whole command.")
-    parser.add_argument("--language", choices=LANGUAGES, action="append", help="repeatable; both by default")
+    parser.add_argument(
+        "--language", choices=LANGUAGES, action="append", help="repeatable; both by default"
+    )
     parser.add_argument("--count", type=int, default=TOTAL_COUNT)
     parser.add_argument("--words", type=int, default=WORDS)
     parser.add_argument("--rounds", type=int, default=3)

@@ -26,10 +26,11 @@ from typing import Any
 import numpy as np
 
 import h2htalk
+from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.judge.rubric import Judgement
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
-from h2htalk.benchmark.studies.point_answers import answer_points, points_at
-from h2htalk.benchmark.summary import BASELINES
+from h2htalk.benchmark.studies.points.point_answers import answer_points
+from h2htalk.data.case import points_at
 from h2htalk.text.point_checks import decided
 
 DATA = Path(__file__).parent / "bundled"
@@ -41,7 +42,9 @@ def records(name: str) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-Pairs = list[tuple[str, bool, bool]]  # a reply, and what each of two raters says of one of its points
+Pairs = list[
+    tuple[str, bool, bool]
+]  # a reply, and what each of two raters says of one of its points
 LEAST_ANSWERS = 20  # aspects with fewer are pooled
 
 
@@ -50,10 +53,14 @@ def by_aspect(split: str = "") -> dict[str, Pairs]:
     found: dict[str, Pairs] = defaultdict(list)
     for reply in records("points"):
         for point in reply["points"] if split in ("", reply["split"]) else ():
-            found[point["aspect"]].append((f"{reply['split']} {reply['id']}", point["a"], point["b"]))
+            found[point["aspect"]].append(
+                (f"{reply['split']} {reply['id']}", point["a"], point["b"])
+            )
     few = [name for name, own in found.items() if len(own) < LEAST_ANSWERS]
     pooled = [pair for name in few for pair in found.pop(name)]
-    return dict(sorted(found.items())) | ({f"pooled: {', '.join(sorted(few))}": pooled} if pooled else {})
+    return dict(sorted(found.items())) | (
+        {f"pooled: {', '.join(sorted(few))}": pooled} if pooled else {}
+    )
 
 
 def gwet(pairs: Pairs) -> tuple[float, float, float]:
@@ -62,7 +69,10 @@ def gwet(pairs: Pairs) -> tuple[float, float, float]:
     for reply, a, b in pairs:
         replies[reply].append((a, b))
     # By reply: answers, agreements, and yes of both raters.
-    sums = np.array([[len(own), sum(a == b for a, b in own), sum(map(sum, own))] for own in replies.values()], float)
+    sums = np.array(
+        [[len(own), sum(a == b for a, b in own), sum(map(sum, own))] for own in replies.values()],
+        float,
+    )
 
     def ac1(weights: np.ndarray) -> np.ndarray:
         n, same, yes = (weights @ sums).T
@@ -78,12 +88,19 @@ def points() -> None:
     """Agreement and Gwet's AC1 by aspect."""
     replies = Counter(f"{reply['split']} {reply['language']}" for reply in records("points"))
     print("replies: " + ", ".join(f"{name} {count}" for name, count in sorted(replies.items())))
-    print("| aspect | answers | true % | agreement % | AC1 (95 %) |\n| --- | --- | --- | --- | --- |")
+    print(
+        "| aspect | answers | true % | agreement % | AC1 (95 %) |\n| --- | --- | --- | --- | --- |"
+    )
     groups = by_aspect()
     for aspect, pairs in (groups | {"all": [*chain.from_iterable(groups.values())]}).items():
-        same, true = (100 * sum(own) / len(pairs) for own in ([a == b for _, a, b in pairs], [a for _, a, _ in pairs]))
+        same, true = (
+            100 * sum(own) / len(pairs)
+            for own in ([a == b for _, a, b in pairs], [a for _, a, _ in pairs])
+        )
         value, low, high = gwet(pairs)
-        print(f"| {aspect} | {len(pairs):,} | {true:.0f} | {same:.1f} | {value:.2f} ({low:.2f} to {high:.2f}) |")
+        print(
+            f"| {aspect} | {len(pairs):,} | {true:.0f} | {same:.1f} | {value:.2f} ({low:.2f} to {high:.2f}) |"
+        )
 
 
 def reviews() -> None:
@@ -98,12 +115,20 @@ def reviews() -> None:
             counts = Counter(one["mark"] for one in own if not one.get("planted"))
             passed = [one["mark"] == "publish" for one in own if one.get("planted")]
             planted = f"; passed over {sum(passed)} of {len(passed)} planted" if passed else ""
-            print(f"draw {draw}, {reader}: " + ", ".join(f"{mark} {n}" for mark, n in sorted(counts.items())) + planted)
+            print(
+                f"draw {draw}, {reader}: "
+                + ", ".join(f"{mark} {n}" for mark, n in sorted(counts.items()))
+                + planted
+            )
         for name, given in items.items():
             if not any(one.get("planted") for one in given.values()):
-                groups[name.split("-")[0]].append({one["mark"] for one in given.values()} == {"publish"})
+                groups[name.split("-")[0]].append(
+                    {one["mark"] for one in given.values()} == {"publish"}
+                )
         shares = ", ".join(f"{group} {sum(own)} of {len(own)}" for group, own in groups.items())
-        print(f"draw {draw}: marked publish by every reader: {sum(map(sum, groups.values()))}: {shares}")
+        print(
+            f"draw {draw}: marked publish by every reader: {sum(map(sum, groups.values()))}: {shares}"
+        )
 
 
 def needs() -> None:
@@ -117,15 +142,28 @@ def needs() -> None:
     for (version, degree), readers in sorted(readings.items()):
         named, accepted, missed = [], [], 0
         for case in h2htalk.load_split("instructions").cases:
-            if given := [types[case.family] for types in readers if case.degree == degree and case.family in types]:
+            if given := [
+                types[case.family]
+                for types in readers
+                if case.degree == degree and case.family in types
+            ]:
                 named.append(np.mean([case.request_type in own for own in given]))
                 wanted = {case.request_type, *case.accepted_types}
                 accepted.append(np.mean([not wanted.isdisjoint(own) for own in given]))
                 missed += Counter(chain.from_iterable(given)).most_common(1)[0][0] not in wanted
-        right = [not set(planted[name]).isdisjoint(own[name]) for own in readers for name in planted if name in own]
+        right = [
+            not set(planted[name]).isdisjoint(own[name])
+            for own in readers
+            for name in planted
+            if name in own
+        ]
         cells = [f"{sum(right)} of {len(right)}", f"{np.mean(named):.2f}"]
-        cells += [f"{sum(share >= 0.7 for share in own)} of {len(own)}" for own in (named, accepted)]
-        print(f"| {version} | {degree} | {len(readers)} | {' | '.join(cells)} | {100 * missed / len(named):.1f} % |")
+        cells += [
+            f"{sum(share >= 0.7 for share in own)} of {len(own)}" for own in (named, accepted)
+        ]
+        print(
+            f"| {version} | {degree} | {len(readers)} | {' | '.join(cells)} | {100 * missed / len(named):.1f} % |"
+        )
 
 
 # Whether the statement of the set's point is true of each kind of reply.
@@ -140,43 +178,76 @@ def rulers() -> None:
     cases = {case.id: case for name in SPLITS for case in h2htalk.load_split(name).cases}
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in records("hand_sets"):
-        case, reply = cases[one["case"]], StudyReply("hand", one["case"], one["place"], LIVE, one["reply"], "")
-        open_ = [point.id for point in points_at(case, reply.place) if decided(one["reply"], point.check) is None]
-        name, true = f"p{open_.index(one['point']) + 1}" if one["point"] in open_ else "", TRUTH[one["kind"]]
-        judges = {"nobody": {}, "truthful": {name: true}} | ({"hand": {name: one["judged"]}} if "judged" in one else {})
+        case, reply = (
+            cases[one["case"]],
+            StudyReply("hand", one["case"], one["place"], LIVE, one["reply"], ""),
+        )
+        open_ = [
+            point.id
+            for point in points_at(case, reply.place)
+            if decided(one["reply"], point.check) is None
+        ]
+        name, true = (
+            one["point"] if one["point"] in open_ else "",
+            TRUTH[one["kind"]],
+        )
+        judges = {"nobody": {}, "truthful": {name: true}} | (
+            {"hand": {name: one["judged"]}} if "judged" in one else {}
+        )
         for judge, points in judges.items():
             answers = answer_points(reply, case, Judgement(points=points), {}).points
-            said = next((answer.true for answer in answers if answer.point.id == one["point"]), None)
-            counts[one["kind"], judge]["unscored" if said is None else "right" if said == true else "wrong"] += 1
+            said = next(
+                (answer.true for answer in answers if answer.point.id == one["point"]), None
+            )
+            counts[one["kind"], judge][
+                "unscored" if said is None else "right" if said == true else "wrong"
+            ] += 1
     print("| kind | judge | n | right | wrong | unscored |\n| --- | --- | --- | --- | --- | --- |")
     for (kind, judge), own in counts.items():
-        print(f"| {kind} | {judge} | {own.total()} | {own['right']} | {own['wrong']} | {own['unscored']} |")
+        print(
+            f"| {kind} | {judge} | {own.total()} | {own['right']} | {own['wrong']} | {own['unscored']} |"
+        )
 
 
 def baselines() -> None:
     """100 times the lexical mean of each baseline, by split, language, and subtask or kind."""
     names = list(BASELINES)
-    print(f"| split | language | subtask or kind | {' | '.join(names)} |\n" + "| --- " * (3 + len(names)) + "|")
+    print(
+        f"| split | language | subtask or kind | {' | '.join(names)} |\n"
+        + "| --- " * (3 + len(names))
+        + "|"
+    )
     for name in SPLITS:
         means: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for baseline in names:
             for group, mean in lexical_means(name, f"baseline:{baseline}").items():
                 means[group][baseline] = mean
         for (language, group), row in sorted(means.items()):
-            print(f"| {name} | {language} | {group} | " + " | ".join(f"{row[b]:.1f}" for b in names) + " |")
+            print(
+                f"| {name} | {language} | {group} | "
+                + " | ".join(f"{row[b]:.1f}" for b in names)
+                + " |"
+            )
 
 
 def lexical_means(name: str, model: str, **settings: Any) -> dict[tuple[str, str], float]:
     """100 times a model's lexical mean on a split by (language, subtask or kind)."""
     split = h2htalk.load_split(name)
-    groups = {one.id: (one.language, str(one.metadata.get("study") or one.subtask)) for one in split.scenarios}
+    groups = {
+        one.id: (one.language, str(one.metadata.get("study") or one.subtask))
+        for one in split.scenarios
+    }
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder, "run"))
-        spec = h2htalk.EvaluateSpec(model=model, split=name, out=out, embedder="none", baselines=False, **settings)
+        spec = h2htalk.EvaluateSpec(
+            model=model, split=name, out=out, embedder="none", baselines=False, **settings
+        )
         h2htalk.evaluate(spec)
         for item in h2htalk.load_run(out).items().to_pylist():
-            values[groups[item["id"]]] += [100 * item["lexical"]] if item["lexical"] is not None else []
+            values[groups[item["id"]]] += (
+                [100 * item["lexical"]] if item["lexical"] is not None else []
+            )
     return {group: sum(own) / len(own) for group, own in values.items()}
 
 

@@ -55,7 +55,9 @@ def write_dialogues(dialogues: Iterable[Dialogue], workspace: Workspace, part: i
 
 
 def run_dedup(workspace: Workspace, processes: int | None = None) -> StageFolder:
-    stage = make_stage(CurateSpec(str(workspace.path), processes=processes), workspace, workspace.open_key())
+    stage = make_stage(
+        CurateSpec(str(workspace.path), processes=processes), workspace, workspace.open_key()
+    )
     run_stage(stage, workspace, processes=processes)
     return workspace.stage("dedup")
 
@@ -69,10 +71,15 @@ def curve(options: argparse.Namespace) -> None:
             for row in measure(share, kind, options.count, options.every, options.data):
                 found.setdefault(share, Counter()).update(row.lengths)
                 wrong = dict(row.wrong) or ""
-                print(f"{share:5.2f}  {kind:10}  {row.language:8}  {row.recall:6.4f}  {row.precision:9.4f}  {wrong}")
+                print(
+                    f"{share:5.2f}  {kind:10}  {row.language:8}  {row.recall:6.4f}  {row.precision:9.4f}  {wrong}"
+                )
     print("\nrecall by share and characters of a side, all kinds of edit")
     for share, counts in found.items():
-        sizes = (f"{n}: {counts[f'hit {n:04}'] / max(counts[f'all {n:04}'], 1):.3f}" for n in texts.LENGTHS)
+        sizes = (
+            f"{n}: {counts[f'hit {n:04}'] / max(counts[f'all {n:04}'], 1):.3f}"
+            for n in texts.LENGTHS
+        )
         print(f"{share:5.2f}  " + "  ".join(sizes))
 
 
@@ -104,14 +111,18 @@ def measure(share: float, kind: str, count: int, every: int, data: Path | None) 
 
 
 def _row(language: str, dialogues: list[Dialogue], gone: list[tuple[str, str]]) -> Row:
-    planted = {_base(d.id) for d in dialogues if d.id.startswith("copy-") and d.language == language}
+    planted = {
+        _base(d.id) for d in dialogues if d.id.startswith("copy-") and d.language == language
+    }
     ours = [(_base(lost), _base(of)) for lost, of in gone if f"-{language}-" in lost]
     wrong = [(lost, of) for lost, of in ours if lost != of]
     hit = planted & {lost for lost, of in ours if lost == of}
     lengths = Counter(f"all {name.split('-')[2]}" for name in planted)
     lengths.update(f"hit {name.split('-')[2]}" for name in hit)
     examples = Counter(f"{lost.split('-')[0]} for {of.split('-')[0]}" for lost, of in wrong)
-    return Row(language, len(hit) / len(planted), 1 - len(wrong) / max(len(ours), 1), examples, lengths)
+    return Row(
+        language, len(hit) / len(planted), 1 - len(wrong) / max(len(ours), 1), examples, lengths
+    )
 
 
 def _base(name: str) -> str:
@@ -122,14 +133,18 @@ def many(options: argparse.Namespace) -> None:
     """Generated short dialogues, one in ten a copy with 5 % of its characters edited."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        _, stage = deduplicate(short_dialogues(options.many), Path(folder), options.processes, part=2000)
+        _, stage = deduplicate(
+            short_dialogues(options.many), Path(folder), options.processes, part=2000
+        )
         seconds = time.monotonic() - start
         print(asdict(stage.total()))
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
     print(f"{options.many:,} dialogues, writing them included: {seconds:.0f} s, {cpu:.0f} CPU s")
-    print(f"peak memory: {own.ru_maxrss >> 10} MiB, of the largest worker {children.ru_maxrss >> 10} MiB")
+    print(
+        f"peak memory: {own.ru_maxrss >> 10} MiB, of the largest worker {children.ru_maxrss >> 10} MiB"
+    )
 
 
 def short_dialogues(count: int) -> Iterator[Dialogue]:
@@ -152,13 +167,17 @@ def short_dialogues(count: int) -> Iterator[Dialogue]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     data = os.environ.get("H2HTALK_DATA")
     parser.add_argument("--count", type=int, default=350, help="unrelated dialogues a language")
     parser.add_argument("--every", type=int, default=2, help="every so many gets a copy")
     parser.add_argument("--data", type=Path, default=Path(data) if data else None)
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES))
-    parser.add_argument("--many", type=int, default=0, help="generated dialogues; time and memory only")
+    parser.add_argument(
+        "--many", type=int, default=0, help="generated dialogues; time and memory only"
+    )
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     many(options) if options.many else curve(options)

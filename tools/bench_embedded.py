@@ -42,10 +42,16 @@ class Measured:
 def make_requests(count: int, max_tokens: int, sap_text: str) -> list[Request]:
     """Prompts of English scenarios, all subtasks in turn."""
     prompts, personas, sap = PromptSet.load(), bundled_personas(), Sap.parse(sap_text)
-    scenarios = [scenario for scenario in load_split("mini@1").scenarios if scenario.language == "en"]
+    scenarios = [
+        scenario for scenario in load_split("mini@1").scenarios if scenario.language == "en"
+    ]
     step = max(1, len(scenarios) // count)
     return [
-        Request(item.id, prompts.messages(item, personas[item.persona], sap), Sampling(max_tokens=max_tokens))
+        Request(
+            item.id,
+            prompts.messages(item, personas[item.persona], sap),
+            Sampling(max_tokens=max_tokens),
+        )
         for item in scenarios[::step][:count]
     ]
 
@@ -71,7 +77,9 @@ def compare(checkpoint: Path, requests: Sequence[Request], rounds: int) -> None:
     for _ in range(rounds):
         for name, model in models.items():
             measured[name].append(measure(model, requests))
-    print("| engine | items | tokens read | written | wall s | CPU s | items a second |\n|---|---|---|---|---|---|---|")
+    print(
+        "| engine | items | tokens read | written | wall s | CPU s | items a second |\n|---|---|---|---|---|---|---|"
+    )
     for name, found in measured.items():
         wall, cpu = (statistics.median(getattr(m, key) for m in found) for key in ("wall", "cpu"))
         first = found[0]
@@ -80,15 +88,21 @@ def compare(checkpoint: Path, requests: Sequence[Request], rounds: int) -> None:
             f"| {wall:.1f} | {cpu:.1f} | {first.items / wall:.2f} |"
         )
     ratios = {
-        key: statistics.median(getattr(h, key) / getattr(e, key) for h, e in zip(*measured.values(), strict=True))
+        key: statistics.median(
+            getattr(h, key) / getattr(e, key) for h, e in zip(*measured.values(), strict=True)
+        )
         for key in ("wall", "cpu")
     }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"\nembedded is {ratios['wall']:.2f} times as fast ({ratios['cpu']:.2f} in CPU seconds); peak {peak} MB")
+    print(
+        f"\nembedded is {ratios['wall']:.2f} times as fast ({ratios['cpu']:.2f} in CPU seconds); peak {peak} MB"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=33)
     parser.add_argument("--max-tokens", type=int, default=48)
     parser.add_argument("--sap", default="full")

@@ -30,8 +30,12 @@ PEER_BATCH_TEXTS = (32, 64)  # its default, and what suits it better on short te
 
 def make_texts(count: int, characters: int, seed: int = 0) -> list[str]:
     """Beginnings of English texts of `mini`, `characters` long on average, no two the same."""
-    scenarios = [scenario for scenario in load_split("mini@1").scenarios if scenario.language == "en"]
-    sentences = sorted({s for item in scenarios for s in re.split(r"(?<=[.!?])\s+", item.reference) if s})
+    scenarios = [
+        scenario for scenario in load_split("mini@1").scenarios if scenario.language == "en"
+    ]
+    sentences = sorted(
+        {s for item in scenarios for s in re.split(r"(?<=[.!?])\s+", item.reference) if s}
+    )
     drawn = random.Random(seed)
     texts: dict[str, None] = {}
     while len(texts) < count:
@@ -48,7 +52,9 @@ def texts_a_cpu_second(encode: Callable[[list[str]], Vectors], texts: list[str])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--texts", type=int, default=1500)
     parser.add_argument("--characters", type=int, default=113)
     parser.add_argument("--rounds", type=int, default=5)
@@ -61,7 +67,8 @@ def main() -> None:
     folder = find_packaged(MINILM_WEIGHTS, "this measurement").parent
     peer = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     encoders: dict[str, Callable[[list[str]], Vectors]] = {
-        f"sentence-transformers, batches of {size}": partial(peer.encode, batch_size=size) for size in PEER_BATCH_TEXTS
+        f"sentence-transformers, batches of {size}": partial(peer.encode, batch_size=size)
+        for size in PEER_BATCH_TEXTS
     }
     peers = list(encoders)
     encoders["minilm"] = MiniLM(threads=1).encode
@@ -73,12 +80,20 @@ def main() -> None:
             rates[name].append(texts_a_cpu_second(encode, texts))
 
     mean_length = statistics.mean(map(len, texts))
-    print(f"{len(texts)} texts of {mean_length:.0f} characters, one thread, median of {options.rounds} rounds\n")
+    print(
+        f"{len(texts)} texts of {mean_length:.0f} characters, one thread, median of {options.rounds} rounds\n"
+    )
     print("| encoder | texts a CPU second | range |\n|---|---|---|")
     for name, measured in rates.items():
-        print(f"| {name} | {statistics.median(measured):.0f} | {min(measured):.0f}-{max(measured):.0f} |")
-    ratio = statistics.median(rates["minilm"]) / max(statistics.median(rates[peer]) for peer in peers)
-    print(f"\nminilm beside the faster of the two: {ratio:.2f}; largest difference {difference:.1e}")
+        print(
+            f"| {name} | {statistics.median(measured):.0f} | {min(measured):.0f}-{max(measured):.0f} |"
+        )
+    ratio = statistics.median(rates["minilm"]) / max(
+        statistics.median(rates[peer]) for peer in peers
+    )
+    print(
+        f"\nminilm beside the faster of the two: {ratio:.2f}; largest difference {difference:.1e}"
+    )
 
 
 if __name__ == "__main__":

@@ -35,7 +35,10 @@ SHARES = (0.1, 0.2)
 # As strategies: how the judge was asked. The others of the file ask several times themselves.
 STRATEGIES = ("Vanilla_NoRules", "Vanilla", "Vanilla_1shot", "CoT", "Rating_NoRules", "Rating")
 _SCORES = {"1": (1.0, 0.0), "2": (0.0, 1.0)}
-_KEYS: tuple[tuple[Literal["ab", "ba"], str], ...] = (("ab", "winner_first_order"), ("ba", "winner_swapped"))
+_KEYS: tuple[tuple[Literal["ab", "ba"], str], ...] = (
+    ("ab", "winner_first_order"),
+    ("ba", "winner_swapped"),
+)
 
 Item = tuple[str, int]
 
@@ -64,7 +67,9 @@ def read_gold(path: Path) -> dict[Item, Verdict]:
     return {(row["set"], row["item"]): "win" if str(row["gold"]) == "1" else "lose" for row in rows}
 
 
-def after_escalate(found: Mapping[str, Calibration], gold: Mapping[str, Verdict], share: float) -> float:
+def after_escalate(
+    found: Mapping[str, Calibration], gold: Mapping[str, Verdict], share: float
+) -> float:
     """Accuracy when people decide the share with the highest entropy."""
     people = escalate(found, share=share, high=9)
     given = {name for name, why in people.items() if "entropy" in why}
@@ -72,13 +77,17 @@ def after_escalate(found: Mapping[str, Calibration], gold: Mapping[str, Verdict]
     return accuracy(pairs)
 
 
-def after_random(found: Mapping[str, Calibration], gold: Mapping[str, Verdict], share: float) -> float:
+def after_random(
+    found: Mapping[str, Calibration], gold: Mapping[str, Verdict], share: float
+) -> float:
     """The same of a random share, expected."""
     alone = accuracy([(found[n].verdict or "tie", gold[n]) for n in sorted(found)])
     return share + (1 - share) * alone
 
 
-def report(judge: str, samples: Mapping[Item, Sequence[EvidenceSample]], gold: Mapping[Item, Verdict]) -> bool:
+def report(
+    judge: str, samples: Mapping[Item, Sequence[EvidenceSample]], gold: Mapping[Item, Verdict]
+) -> bool:
     """Print one judge's lines; whether they are as they should be."""
     found = {f"{s}-{n:03}": calibrate(of_item) for (s, n), of_item in samples.items()}
     truth = {f"{s}-{n:03}": gold[s, n] for s, n in samples}
@@ -93,15 +102,23 @@ def report(judge: str, samples: Mapping[Item, Sequence[EvidenceSample]], gold: M
     rate = len(conflicts) / max(1, sum(item.scored for item in found.values()))
     first = sum(item.prefers == "first" for item in conflicts) / max(1, len(conflicts))
     verdict = "accepted" if passed.accepted else f"refused: {passed.reason}"
-    print(f"{judge}, n {len(found)}: one call {mean(single):.3f}, calibrated {accuracy(pairs):.3f}", end="")
+    print(
+        f"{judge}, n {len(found)}: one call {mean(single):.3f}, calibrated {accuracy(pairs):.3f}",
+        end="",
+    )
     print(f", kappa {cohen_kappa_score(*zip(*pairs, strict=True)):.3f}")
     print(f"  conflicts {rate:.3f}, of these the first position wins {first:.3f}")
     print(f"  judge check: {verdict} [{passed.low:.3f}, {passed.high:.3f}]")
     better = []
     for share in SHARES:
-        by_entropy, by_chance = after_escalate(found, truth, share), after_random(found, truth, share)
+        by_entropy, by_chance = (
+            after_escalate(found, truth, share),
+            after_random(found, truth, share),
+        )
         better.append(by_entropy > by_chance)
-        print(f"  people decide {share:.0%}: by entropy {by_entropy:.3f}, at random {by_chance:.3f}")
+        print(
+            f"  people decide {share:.0%}: by entropy {by_entropy:.3f}, at random {by_chance:.3f}"
+        )
     return all(better) if passed.accuracy > 0.5 else not passed.accepted
 
 

@@ -77,12 +77,18 @@ def matrix_rate(width: int, dtype: str) -> float:
 
 
 def draw_texts(
-    count: int, law: tuple[float, float, int, int], words: Sequence[str], seed: int, share: float = 1.0
+    count: int,
+    law: tuple[float, float, int, int],
+    words: Sequence[str],
+    seed: int,
+    share: float = 1.0,
 ) -> list[list[str]]:
     """Texts, as lists of words, whose lengths follow a normal law; no two are the same."""
     mean, deviation, least, most = law
     drawn = random.Random(seed)
-    lengths = [max(least, min(most, round(share * drawn.gauss(mean, deviation)))) for _ in range(count)]
+    lengths = [
+        max(least, min(most, round(share * drawn.gauss(mean, deviation)))) for _ in range(count)
+    ]
     drawn = random.Random(seed + 1)
     return [drawn.choices(words, k=length) for length in lengths]
 
@@ -93,13 +99,20 @@ def bench_decoder(folder: Path, shape: Shape, size: Size, rate: float) -> str:
     words = words_for(shape.vocabulary, CHAT_TOKENS)
     sampling = Sampling(max_tokens=size.new_tokens)
     texts = draw_texts(size.requests, PROMPT_TOKENS, words, 1, size.prompt_share)
-    requests = [Request(f"item-{n}", (Message("user", " ".join(text)),), sampling) for n, text in enumerate(texts)]
+    requests = [
+        Request(f"item-{n}", (Message("user", " ".join(text)),), sampling)
+        for n, text in enumerate(texts)
+    ]
     chat = open_chat(f"hf:{folder}", ChatOptions(concurrency=64))
     chat.complete(requests[:2])
     rounds = [seconds_of(lambda: chat.complete(requests)) for _ in range(2)]
-    replies = [[outcome for outcome in outcomes if isinstance(outcome, Reply)] for _, outcomes in rounds]
+    replies = [
+        [outcome for outcome in outcomes if isinstance(outcome, Reply)] for _, outcomes in rounds
+    ]
     if any(len(found) < len(requests) for found in replies):
-        raise ModelCallError(f"{len(requests) - len(replies[0])} requests failed; nothing to measure")
+        raise ModelCallError(
+            f"{len(requests) - len(replies[0])} requests failed; nothing to measure"
+        )
     same = sum(a.text == b.text for a, b in zip(*replies, strict=True))
     seconds = rounds[1][0]
     read = sum(reply.usage.input_tokens or 0 for reply in replies[1])
@@ -128,7 +141,10 @@ def bench_encoder(folder: Path, shape: Shape, size: Size, rates: dict[str, float
     write_encoder(folder, shape)
     words = words_for(shape.vocabulary, ENCODER_TOKENS)
     drawn = draw_texts(size.texts, TEXT_TOKENS, words, 3)
-    texts, tokens = [" ".join(text) for text in drawn], [len(text) + 2 for text in drawn]  # <s> and </s>
+    texts, tokens = (
+        [" ".join(text) for text in drawn],
+        [len(text) + 2 for text in drawn],
+    )  # <s> and </s>
     ours = open_embedder(f"bge-m3:{folder}")
     runs: list[tuple[str, str, int, Callable[[list[str]], Any]]] = [
         ("h2htalk, bge-m3", "float32", BGE_BATCH, ours.encode)
@@ -187,7 +203,9 @@ def run(size: Size) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--decoder", choices=["1b", "7b"], default="1b")
     parser.add_argument("--requests", type=int, default=256)
     parser.add_argument("--texts", type=int, default=4650)

@@ -18,16 +18,17 @@ from decimal import Decimal
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "doubles"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from make_synthetic_split import write_split
 from measure import Cost, measure, served
-from providers import ProviderServer, price_file
 
 from h2htalk.chat.prices import load_prices
 from h2htalk.chat.protocol import Answer, Bound, Call, Message, Reply, Request, Sampling
-from h2htalk.chat.store.call_store import CallStore, StageCalls
+from h2htalk.chat.store.call_store import CallStore
+from h2htalk.chat.store.stage_calls import StageCalls
 from h2htalk.data.responses import Usage
+from support.doubles.providers import ProviderServer, price_file
 
 MODELS = ("openai:gpt-test", "anthropic:claude-test")
 FEW = 10
@@ -46,10 +47,26 @@ def serve(latency: float) -> None:
 def run(work: Path, model: str, batch: bool, count: int, options: argparse.Namespace) -> Cost:
     """One run of the command line; raises RuntimeError unless its reserves are the double's."""
     out = work / f"{model.partition(':')[0]}-{'batch' if batch else 'live'}-{count}"
-    command = [str(Path(sys.executable).with_name("h2htalk")), "evaluate", model, "--split", str(work / "split")]
-    command += ["--out", str(out), "--embedder", "none", "--no-baselines", "--prices", str(work / "prices.toml")]
+    command = [
+        str(Path(sys.executable).with_name("h2htalk")),
+        "evaluate",
+        model,
+        "--split",
+        str(work / "split"),
+    ]
+    command += [
+        "--out",
+        str(out),
+        "--embedder",
+        "none",
+        "--no-baselines",
+        "--prices",
+        str(work / "prices.toml"),
+    ]
     command += ["--max-tokens", "64", "--concurrency", str(options.concurrency), "--model-sampling"]
-    command += (["--batch"] if batch else []) + (["--limit", str(count)] if count < options.count else [])
+    command += (["--batch"] if batch else []) + (
+        ["--limit", str(count)] if count < options.count else []
+    )
     double = [sys.executable, __file__, "--serve", "--latency", str(options.latency)]
     with served(double) as (environment, bill):
         cost = measure(command, work / f"{out.name}.txt", json.loads(environment))

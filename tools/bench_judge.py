@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "doubles"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from loopback import LoopbackServer
 from make_synthetic_split import write_split
 from measure import measure, served
-from providers import fill
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
+from support.doubles.loopback import LoopbackServer
+from support.doubles.providers import fill
 
 BARE_CALLS = 2000
 
@@ -97,20 +97,48 @@ def main() -> None:
         write_split(work / "split", options.items)
         scenarios = load_split(str(work / "split")).scenarios
         lines = [(s.id, k, f"{s.reference} {k}") for s in scenarios for k in range(options.samples)]
-        write_jsonl(work / "answers.jsonl", ({"id": i, "sample": k, "text": text} for i, k, text in lines))
-        run, environment = work / "run", {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-none-at-all"}
-        words = ["evaluate", f"scripted:{work / 'answers.jsonl'}", "--split", str(work / "split"), "--out", str(run)]
-        words += ["--samples", str(options.samples), "--temperature", "1", "--embedder", "none", "--no-baselines"]
+        write_jsonl(
+            work / "answers.jsonl", ({"id": i, "sample": k, "text": text} for i, k, text in lines)
+        )
+        run, environment = (
+            work / "run",
+            {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-none-at-all"},
+        )
+        words = [
+            "evaluate",
+            f"scripted:{work / 'answers.jsonl'}",
+            "--split",
+            str(work / "split"),
+            "--out",
+            str(run),
+        ]
+        words += [
+            "--samples",
+            str(options.samples),
+            "--temperature",
+            "1",
+            "--embedder",
+            "none",
+            "--no-baselines",
+        ]
         subprocess.run([*command, *words], check=True, capture_output=True)
         judge = [*command, "judge", "run", str(run), "--judge", "openai:gpt-4o", "--scope", "all"]
-        cost = measure([*judge, "--concurrency", str(options.concurrency)], work / "judge.txt", environment)
-        again = measure(judge, work / "again.txt", environment)  # nothing is missing: reading, scoring, tables
+        cost = measure(
+            [*judge, "--concurrency", str(options.concurrency)], work / "judge.txt", environment
+        )
+        again = measure(
+            judge, work / "again.txt", environment
+        )  # nothing is missing: reading, scoring, tables
         summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))["judging"]
         if summary["scored"] != len(lines):
-            raise RuntimeError(f"{summary['scored']} of {len(lines)} answers are judged: {summary['unscored']}")
+            raise RuntimeError(
+                f"{summary['scored']} of {len(lines)} answers are judged: {summary['unscored']}"
+            )
         bare = bare_sdk(url, run, options.concurrency)
     each = cost.cpu / len(lines) * 1000
-    print("| judgements | CPU ms a call | SDK alone | beyond it | CPU s | peak RSS MiB | again: CPU s |")
+    print(
+        "| judgements | CPU ms a call | SDK alone | beyond it | CPU s | peak RSS MiB | again: CPU s |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- |")
     figures = f"{each:.2f} | {bare:.2f} | {each - bare:.2f} | {cost.cpu:.1f} | {cost.rss:.0f} | {again.cpu:.1f}"
     print(f"| {len(lines):,} | {figures} |")

@@ -18,9 +18,13 @@ from h2htalk.benchmark.calibration.labels import draw_by_level
 LEVELS = ("itinerary_basic", "itinerary_middle", "itinerary_advanced")
 
 
-def item(at: int, score: float, rating: float | None = None, length: float = 0.0, subtask: str = "") -> JudgedItem:
+def item(
+    at: int, score: float, rating: float | None = None, length: float = 0.0, subtask: str = ""
+) -> JudgedItem:
     panel = () if rating is None else (score,)
-    return JudgedItem(f"{subtask}{at}", subtask, f"{subtask}{at}", score, None, length, rating, panel)
+    return JudgedItem(
+        f"{subtask}{at}", subtask, f"{subtask}{at}", score, None, length, rating, panel
+    )
 
 
 def bias_table() -> None:
@@ -30,11 +34,15 @@ def bias_table() -> None:
         for n in (20, 50, 100):
             inside, called = (
                 sum(
-                    length_effect(np.random.default_rng((*SEEDS, n, seed)), n, planted, uneven) for seed in range(seeds)
+                    length_effect(np.random.default_rng((*SEEDS, n, seed)), n, planted, uneven)
+                    for seed in range(seeds)
                 )
                 for seeds, planted in ((100, 0.5), (1000, 0.0))
             )
-            print(f"| {n} | {'uneven' if uneven else 'even'} | {inside} | {1000 - called} |", flush=True)
+            print(
+                f"| {n} | {'uneven' if uneven else 'even'} | {inside} | {1000 - called} |",
+                flush=True,
+            )
 
 
 def length_effect(rng: np.random.Generator, n: int, bias: float, uneven: bool) -> bool:
@@ -43,7 +51,9 @@ def length_effect(rng: np.random.Generator, n: int, bias: float, uneven: bool) -
     y = people(rng, n)[0]
     noise = 0.5 * rng.standard_normal(n) * (np.exp(0.4 * length) if uneven else 1.0)
     scores = y + 0.3 + bias * length + noise
-    one = error_effects([item(at, *values) for at, values in enumerate(zip(scores, y, length, strict=True))])[1]
+    one = error_effects(
+        [item(at, *values) for at, values in enumerate(zip(scores, y, length, strict=True))]
+    )[1]
     return one.low is not None and one.high is not None and one.low <= bias <= one.high
 
 
@@ -64,12 +74,18 @@ def levels_table(repetitions: int = 2000, items: int = 351) -> None:
                 chosen, names = {one.id for one in drawn}, sorted(set(strata.values()))
                 for found, own, ratings in ((hits[0], made, y), (hits[1], made[::3], y[::3])):
                     labelled = [
-                        replace(one, people=float(rating), panel=(one.score,)) if one.id in chosen else one
+                        replace(one, people=float(rating), panel=(one.score,))
+                        if one.id in chosen
+                        else one
                         for one, rating in zip(own, ratings, strict=True)
                     ]
-                    mean = correct("", "R", labelled, [names.index(strata[one.id]) for one in own]).mean
+                    mean = correct(
+                        "", "R", labelled, [names.index(strata[one.id]) for one in own]
+                    ).mean
                     if mean is not None:
-                        here = (mean.low_here or 9) <= float(ratings.mean()) <= (mean.high_here or 0)
+                        here = (
+                            (mean.low_here or 9) <= float(ratings.mean()) <= (mean.high_here or 0)
+                        )
                         found[:] = found[0] + 1, found[1] + here, found[2] + holds(mean, truth)
             shown = " | ".join(
                 f"{100 * (1 - given / repetitions):.1f} | {100 * here / given:.1f} | {100 * over / given:.1f}"
@@ -82,7 +98,9 @@ SEEDS: list[int] = []
 TABLES = {"bias": bias_table, "levels": levels_table}
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--part", choices=TABLES)
     parser.add_argument("--seed", type=int, help="other draws than those of docs/measurements.md")
     given = parser.parse_args()

@@ -12,7 +12,13 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.benchmark.calibration.corrected_mean import CorrectedMean, draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.corrected_mean import (
+    CorrectedMean,
+    draw_labels,
+    regression,
+    strata_of,
+    stratified,
+)
 
 Values = npt.NDArray[np.float64]
 LABELS, ITEMS = (20, 48, 100), (150, 350, 1000)
@@ -36,12 +42,17 @@ def judges() -> dict[str, Callable[[np.random.Generator, Values, Values], Values
 
 def main(repetitions: int, *seeds: int) -> None:
     truth = float(people(np.random.default_rng(0), 4_000_000)[0].mean())
-    print("| judge's error | labels | items | naive | stratified | refused | regression | half width |")
+    print(
+        "| judge's error | labels | items | naive | stratified | refused | regression | half width |"
+    )
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, judge in judges().items():
         for n in LABELS:
             for items in ITEMS:
-                rng, draw = np.random.default_rng((*seeds, n, items)), Random(n * items + sum(seeds))
+                rng, draw = (
+                    np.random.default_rng((*seeds, n, items)),
+                    Random(n * items + sum(seeds)),
+                )
                 hits, halves = [0, 0, 0], []
                 for _ in range(repetitions):
                     y, length = people(rng, items)
@@ -55,8 +66,15 @@ def main(repetitions: int, *seeds: int) -> None:
                     half = 1.96 * f.std() / items**0.5
                     hits[0] += abs(f.mean() - truth) <= half
                     halves += [] if found.high is None else [found.high - found.value]
-                given = len(halves)  # the stratified form refuses where errors do not vary; the regression misses there
-                shares = hits[0] / repetitions, hits[1] / given, 1 - given / repetitions, hits[2] / repetitions
+                given = len(
+                    halves
+                )  # the stratified form refuses where errors do not vary; the regression misses there
+                shares = (
+                    hits[0] / repetitions,
+                    hits[1] / given,
+                    1 - given / repetitions,
+                    hits[2] / repetitions,
+                )
                 shown = " | ".join(f"{100 * share:.1f}" for share in shares)
                 print(f"| {name} | {n} | {items} | {shown} | {np.mean(halves):.2f} |", flush=True)
 
@@ -66,7 +84,9 @@ def holds(found: CorrectedMean, truth: float) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--seed", type=int, help="other draws than those of docs/measurements.md")
     given = parser.parse_args()

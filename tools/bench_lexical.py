@@ -58,13 +58,17 @@ def _with_rouge(bleu: list[float], response: list[str], reference: list[str]) ->
 def nltk_four_calls(pairs: Pairs) -> list[tuple[float, ...]]:
     method1 = SmoothingFunction().method1
     return [
-        _with_rouge([sentence_bleu([r], h, w, smoothing_function=method1) for w in WEIGHTS], h, r) for h, r in pairs
+        _with_rouge([sentence_bleu([r], h, w, smoothing_function=method1) for w in WEIGHTS], h, r)
+        for h, r in pairs
     ]
 
 
 def nltk_one_call(pairs: Pairs) -> list[tuple[float, ...]]:
     method1 = SmoothingFunction().method1
-    return [_with_rouge(sentence_bleu([r], h, WEIGHTS, smoothing_function=method1), h, r) for h, r in pairs]
+    return [
+        _with_rouge(sentence_bleu([r], h, WEIGHTS, smoothing_function=method1), h, r)
+        for h, r in pairs
+    ]
 
 
 def main() -> None:
@@ -89,10 +93,14 @@ def main() -> None:
     for name in candidates:
         seconds = statistics.median(times[name])
         worst = max(
-            abs(a - b) for x, y in zip(values["h2htalk"], values[name], strict=True) for a, b in zip(x, y, strict=True)
+            abs(a - b)
+            for x, y in zip(values["h2htalk"], values[name], strict=True)
+            for a, b in zip(x, y, strict=True)
         )
         per_pair = 1e6 * seconds / len(pairs)
-        print(f"{name:24} {seconds:7.3f} CPU s {per_pair:7.1f} us/pair {seconds / base:6.1f}x  max diff {worst:.1e}")
+        print(
+            f"{name:24} {seconds:7.3f} CPU s {per_pair:7.1f} us/pair {seconds / base:6.1f}x  max diff {worst:.1e}"
+        )
 
 
 if __name__ == "__main__":

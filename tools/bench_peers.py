@@ -48,7 +48,9 @@ class Rounds:
         cost = measure(runner.command(out, limit), log, runner.environment, latency)
         print(f"  {runner.name:18} {cost.cpu:7.2f} CPU s {cost.wall:7.2f} s wall", file=sys.stderr)
         if cost.requests != (limit or self.count):
-            raise RuntimeError(f"{runner.name}: {cost.requests} requests, {limit or self.count} expected")
+            raise RuntimeError(
+                f"{runner.name}: {cost.requests} requests, {limit or self.count} expected"
+            )
         return cost, log.read_text(encoding="utf-8")
 
     def alternate(
@@ -57,7 +59,10 @@ class Rounds:
         """`rounds` times each runner in turn."""
         costs: dict[str, list[Cost]] = {runner.name: [] for runner in runners}
         for number in range(rounds):
-            print(f"round {number + 1} of {rounds}, {limit or self.count:,} items, {latency:g} s", file=sys.stderr)
+            print(
+                f"round {number + 1} of {rounds}, {limit or self.count:,} items, {latency:g} s",
+                file=sys.stderr,
+            )
             for runner in runners:
                 costs[runner.name].append(self.run(runner, latency, limit)[0])
         return costs
@@ -99,13 +104,17 @@ def main() -> None:
     options = parser.parse_args()
     python, peers = Path(sys.executable), options.peers.absolute()
     if not peers.exists():
-        parser.error(f"{options.peers}: no such file; `make bench-peers` sets the peers' environment up")
+        parser.error(
+            f"{options.peers}: no such file; `make bench-peers` sets the peers' environment up"
+        )
     json_path = options.json.absolute() if options.json else None
     with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder:
         work = options.work.absolute() if options.work else Path(folder)
         work.mkdir(parents=True, exist_ok=True)
         result = bench(python, peers, work, options.count, options.rounds)
-        machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.machine()}"
+        machine = (
+            f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.machine()}"
+        )
         when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
         print(markdown(result, versions(python, peers), f"{when}, {machine}"))
         os.chdir("/")

@@ -37,8 +37,16 @@ def texts_of(folder: Path, language: str, limit: int) -> list[str]:
     if language == "en":
         with (folder / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file)
-            said += [part for row in rows for part in (row["questionText"] or "").split(". ") if part.strip()]
-        said += [item["full_text"] for item in json.loads((folder / "pii/presidio_generated_small.json").read_text())]
+            said += [
+                part
+                for row in rows
+                for part in (row["questionText"] or "").split(". ")
+                if part.strip()
+            ]
+        said += [
+            item["full_text"]
+            for item in json.loads((folder / "pii/presidio_generated_small.json").read_text())
+        ]
     else:
         with (folder / "raw/smilechat_zh.jsonl").open(encoding="utf-8") as file:
             said += [m["content"] for line in file for m in json.loads(line)["messages"]]
@@ -63,13 +71,19 @@ def presidio(language: str) -> Callable[[Sequence[str]], int]:
     nlp = SpacyNlpEngine([{"lang_code": language, "model_name": "blank"}])
     nlp.nlp = {language: spacy.blank(language)}
     english = ["UsSsnRecognizer", "NhsRecognizer", "UsBankRecognizer"] if language == "en" else []
-    kinds = (*(f"{kind}Recognizer" for kind in ("Email", "Phone", "CreditCard", "Iban", "Url", "Ip")), *english)
+    kinds = (
+        *(f"{kind}Recognizer" for kind in ("Email", "Phone", "CreditCard", "Iban", "Url", "Ip")),
+        *english,
+    )
     own: list[Any] = [getattr(shipped, kind)(supported_language=language) for kind in kinds]
     registry = RecognizerRegistry(own, supported_languages=[language])
     engine = AnalyzerEngine(registry=registry, nlp_engine=nlp, supported_languages=[language])
 
     def run(texts: Sequence[str]) -> int:
-        return sum(len(engine.analyze(text, language=language, entities=ENTITIES[language])) for text in texts)
+        return sum(
+            len(engine.analyze(text, language=language, entities=ENTITIES[language]))
+            for text in texts
+        )
 
     return run
 
@@ -99,7 +113,9 @@ def main() -> None:
     args = parser.parse_args()
     for language in [args.language] if args.language else ["en", "zh"]:
         texts = texts_of(Path(os.environ["H2HTALK_DATA"]), language, args.texts)
-        print(f"# {language}: {len(texts)} texts of {sum(map(len, texts)) / len(texts):.0f} characters")
+        print(
+            f"# {language}: {len(texts)} texts of {sum(map(len, texts)) / len(texts):.0f} characters"
+        )
         runs = {"ours": partial(ours, language=language), "presidio": presidio(language)}
         taken: dict[str, list[float]] = {name: [] for name in runs}
         for number in range(args.rounds + 1):  # the first loads
@@ -109,7 +125,9 @@ def main() -> None:
                 taken[name] += [time.process_time() - start] if number else []
         medians = {name: statistics.median(times) for name, times in taken.items()}
         for name, median in medians.items():
-            print(f"{name:9} {len(texts) / median:8.0f} texts a CPU second, median of {args.rounds}")
+            print(
+                f"{name:9} {len(texts) / median:8.0f} texts a CPU second, median of {args.rounds}"
+            )
         print(f"ours is {medians['presidio'] / medians['ours']:.2f} times as fast")
         one, two = (wall(n, texts * 8, language, args.rounds) for n in (1, 2))
         print(f"2 processes against 1: {one / two:.2f} times (wall clock {one:.2f} s, {two:.2f} s)")

@@ -23,7 +23,9 @@ def family(root: int) -> dict[int, int]:
     stats, found = dict[int, list[int]](), {root}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            stats[int(path.parent.name)] = [int(word) for word in path.read_text().rpartition(")")[2].split()[1:]]
+            stats[int(path.parent.name)] = [
+                int(word) for word in path.read_text().rpartition(")")[2].split()[1:]
+            ]
     while more := {pid for pid, fields in stats.items() if fields[0] in found} - found:
         found |= more
     return {pid: stats[pid][10] + stats[pid][11] for pid in found & stats.keys()}
@@ -38,7 +40,11 @@ def measure(command: list[str]) -> None:
             peak = max(peak, sum(int(text.split("\nPss:")[1].split()[0]) for text in texts if text))
         time.sleep(0.25)
     seconds, cpu = time.monotonic() - begun, sum(ticks.values()) / os.sysconf("SC_CLK_TCK")
-    print(f"{command[-1]}: {seconds:.1f} s, {cpu:.1f} CPU s, {peak >> 10:,} MiB at most", end=", ", flush=True)
+    print(
+        f"{command[-1]}: {seconds:.1f} s, {cpu:.1f} CPU s, {peak >> 10:,} MiB at most",
+        end=", ",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

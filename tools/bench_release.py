@@ -56,7 +56,9 @@ def candidates() -> list[Candidate]:
     persona, found, said, draw = bundled_personas()["nora"], [], defaultdict(list), random.Random(5)
     for language in LANGUAGES:
         lines = (EXAMPLES / f"raw_{language}.jsonl").read_text(encoding="utf-8").splitlines()
-        for line in (one for row, one in enumerate(lines, 1) if row % 3):  # every third has planted personal data
+        for line in (
+            one for row, one in enumerate(lines, 1) if row % 3
+        ):  # every third has planted personal data
             for message in json.loads(line)["messages"]:
                 said[language, message["role"]].append(message)
     for row, language in enumerate(cycle(LANGUAGES), 1):
@@ -90,7 +92,10 @@ def make_workspace(folder: Path, found: list[Candidate]) -> Workspace:
         Dialogue(name, one.language, one.turns, one.provenance, one.licence).to_dict()
         for name, one in dialogues.items()
     ]
-    for stage, records in (("anonymize", anonymized), ("compose", [one.to_dict() for one in found])):
+    for stage, records in (
+        ("anonymize", anonymized),
+        ("compose", [one.to_dict() for one in found]),
+    ):
         at = workspace.stage(stage)
         claim(at, StageRun(stage, 1, {}), "")
         for number, start in enumerate(range(0, len(records), 1000)):
@@ -103,16 +108,25 @@ def make_workspace(folder: Path, found: list[Candidate]) -> Workspace:
 def vote(path: Path, seed: int) -> None:
     """Store the answers of everybody who was assigned an item, and close the round."""
     folder = RoundFolder(path)
-    items, questions, name = {one.id: one for one in folder.items()}, folder.questions(), folder.name
+    items, questions, name = (
+        {one.id: one for one in folder.items()},
+        folder.questions(),
+        folder.name,
+    )
     draw = random.Random(seed)
     annotations = []
     for one_set in folder.assignment_sets():
         for one in one_set.assignments:
-            values = {"subtask": items[one.item].subtask, "keep": "keep" if draw.random() < 0.9 else "drop"}
+            values = {
+                "subtask": items[one.item].subtask,
+                "keep": "keep" if draw.random() < 0.9 else "drop",
+            }
             for question in questions:
                 if question.decided:
                     value = values.get(question.name) or draw.choice((4, 5))
-                    annotations.append(Annotation(name, one.item, one.annotator, question.name, value, WHEN))
+                    annotations.append(
+                        Annotation(name, one.item, one.annotator, question.name, value, WHEN)
+                    )
     folder.add_annotations(annotations)
     close_round(path, force=True)
     print(f"{path.name}: {len(items):,} items, {len(annotations):,} votes", flush=True)
@@ -123,17 +137,28 @@ def make(folder: Path) -> None:
     SpreadsheetPlatform.publish = lambda self, folder: []  # type: ignore[method-assign]
     SpreadsheetPlatform.collect = lambda self, folder: Collected()  # type: ignore[method-assign]
     workspace = make_workspace(folder, candidates())
-    for kind, items, count in (("crowd", workspace.path, CROWD), ("expert", folder / "crowd", EXPERTS)):
+    for kind, items, count in (
+        ("crowd", workspace.path, CROWD),
+        ("expert", folder / "crowd", EXPERTS),
+    ):
         people = folder / f"{kind}.csv"
-        people.write_text("name,languages,crisis\n" + "".join(f"{kind[0]}{n:02},en zh,yes\n" for n in range(count)))
-        open_round(make_spec(kind, str(items), {"annotators": str(people), "overlap": count}), folder / kind)
+        people.write_text(
+            "name,languages,crisis\n"
+            + "".join(f"{kind[0]}{n:02},en zh,yes\n" for n in range(count))
+        )
+        open_round(
+            make_spec(kind, str(items), {"annotators": str(people), "overlap": count}),
+            folder / kind,
+        )
         vote(folder / kind, count)
     (folder / "release.toml").write_text(SPEC)
 
 
 def measure(folder: Path, *command: str) -> None:
     line = [sys.executable, "-m", "h2htalk", "release", *command]
-    process = subprocess.Popen(line, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(
+        line, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     assert process.stdout is not None
     print(process.stdout.read()[-1500:])
     _, status, usage = os.wait4(process.pid, 0)

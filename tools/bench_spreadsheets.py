@@ -21,14 +21,22 @@ from h2htalk.rounds.settings import make_spec
 
 ITEMS, ANNOTATORS, STATUSES = 400, 20, 10
 TEXT = "I have been thinking about the evening class all week, and about what you said. " * 2
-ANSWERS = {"subtask": "none", "keep": "Keep", "quality": "4: good"}
+ANSWERS = {"subtask": "none", "keep": "Keep", "quality": "4: good", "harmful": "No"}
 
 
 def write_inputs(folder: Path) -> None:
     lines = []
     for n in range(ITEMS):
-        turns = [{"role": ("user", "companion")[k % 2], "content": f"{n}.{k} {TEXT}"} for k in range(5)]
-        record = {"id": f"i-{n:03}", "language": "en", "prompt": turns, "response": TEXT, "reference": TEXT}
+        turns = [
+            {"role": ("user", "companion")[k % 2], "content": f"{n}.{k} {TEXT}"} for k in range(5)
+        ]
+        record = {
+            "id": f"i-{n:03}",
+            "language": "en",
+            "prompt": turns,
+            "response": TEXT,
+            "reference": TEXT,
+        }
         lines.append(json.dumps(record | {"crisis": n % 12 == 0}) + "\n")
     (folder / "items.jsonl").write_text("".join(lines))
     names = "".join(f"v{n:02},en,yes\n" for n in range(ANNOTATORS))

@@ -44,14 +44,21 @@ def real_values(run: Path) -> Iterator[tuple[str, Values]]:
     """The metric and the item values of a run, of an answer that needs no model, and of the run's BLEU-4 alone."""
     with tempfile.TemporaryDirectory() as folder:
         spec = h2htalk.EvaluateSpec(
-            model="baseline:copy-last-turn", split="mini@1", out=str(Path(folder) / "run"), embedder="none"
+            model="baseline:copy-last-turn",
+            split="mini@1",
+            out=str(Path(folder) / "run"),
+            embedder="none",
         )
         h2htalk.evaluate(spec)
         runs = {"a model": h2htalk.load_run(run).scores()}
         runs["the user's last turn"] = h2htalk.load_run(Path(folder) / "run").scores()
     for name, column in (
         *(("a model", column) for column in ("s", "lexical")),
-        *(("the user's last turn", "lexical"), ("a model", "bleu_4"), ("the user's last turn", "bleu_4")),
+        *(
+            ("the user's last turn", "lexical"),
+            ("a model", "bleu_4"),
+            ("the user's last turn", "bleu_4"),
+        ),
     ):
         values = [v for v in runs[name].column(column).to_pylist() if v is not None]
         if values:
@@ -61,7 +68,11 @@ def real_values(run: Path) -> Iterator[tuple[str, Values]]:
 def populations(run: Path) -> Iterator[tuple[str, Draw, float]]:
     """Name, how to draw, and the true mean of each distribution of scores."""
 
-    yield "Beta(2, 5), a tenth 0", lambda rng, size: rng.beta(2, 5, size) * (rng.random(size) >= 0.1), 0.9 * 2 / 7
+    yield (
+        "Beta(2, 5), a tenth 0",
+        lambda rng, size: rng.beta(2, 5, size) * (rng.random(size) >= 0.1),
+        0.9 * 2 / 7,
+    )
     yield "Beta(.5, 4)", lambda rng, size: rng.beta(0.5, 4, size), 0.5 / 4.5
     yield "0 or 1, mean .2", lambda rng, size: (rng.random(size) < 0.2).astype(np.float64), 0.2
     for name, values in real_values(run):
@@ -83,10 +94,16 @@ def intervals(run: Path) -> None:
             means = [mean for values in samples if (mean := mean_of(values)) is not None]
             cells.append(sum(inside(mean.interval(), truth) for mean in means) / REPETITIONS)
         hits = 0
-        for block in draw(np.random.default_rng((*SEEDS, 0)), (REPETITIONS, len(weights), 7)).tolist():
+        for block in draw(
+            np.random.default_rng((*SEEDS, 0)), (REPETITIONS, len(weights), 7)
+        ).tolist():
             means = [mean for values in block if (mean := mean_of(values)) is not None]
             hits += inside(weighted_mean(means, weights).interval(), truth)
-        print(f"| {name} | " + " | ".join(f"{100 * c:.1f}" for c in (*cells, hits / REPETITIONS)) + " |")
+        print(
+            f"| {name} | "
+            + " | ".join(f"{100 * c:.1f}" for c in (*cells, hits / REPETITIONS))
+            + " |"
+        )
 
 
 def judge_like(rng: np.random.Generator, n: int) -> Values:
@@ -95,7 +112,8 @@ def judge_like(rng: np.random.Generator, n: int) -> Values:
     return changed * (rng.integers(0, 11, n) - rng.integers(0, 11, n)) / 10 * 0.5
 
 
-KINDS: dict[str, Callable[[np.random.Generator, int], Values]] = {
+Draw = Callable[[np.random.Generator, int], Values]
+KINDS: dict[str, Draw] = {
     "lexical-like": lambda rng, n: rng.beta(2, 5, n) - rng.beta(2, 5, n),
     "judge-like": judge_like,
     "0 or 1": lambda rng, n: (rng.random(n) < 0.6).astype(float) - (rng.random(n) < 0.6),
@@ -110,7 +128,9 @@ def comparisons(pairs: int, seeds: int) -> None:
     print("| what | scores | asked | measured |\n| --- | --- | ---: | ---: |")
     for name, draw in KINDS.items():
         rng = np.random.default_rng((*SEEDS, 1))
-        found = sum(paired_result(differences(draw(rng, 154))).p() < 0.05 for _ in range(pairs)) / pairs
+        found = (
+            sum(paired_result(differences(draw(rng, 154))).p() < 0.05 for _ in range(pairs)) / pairs
+        )
         print(f"| false alarms, 154 items | {name} | at most 6.5 | {100 * found:.1f} |")
         alarms = 0
         for _ in range(pairs):
@@ -122,11 +142,50 @@ def comparisons(pairs: int, seeds: int) -> None:
             base, own = draw(rng, 40), draw(rng, 160)
             values = np.sqrt(0.3) * np.repeat(base, 4) + np.sqrt(0.7) * own
             clustered += paired_result(differences(values, size=4)).p() < 0.05
-        print(f"| 40 clusters of 4, correlation .3 | {name} | at most 6.5 | {100 * clustered / pairs:.1f} |")
+        print(
+            f"| 40 clusters of 4, correlation .3 | {name} | at most 6.5 | {100 * clustered / pairs:.1f} |"
+        )
         sd = float(draw(np.random.default_rng(2), 100_000).std())
         n = items_needed(0.03, sd)
-        detected = sum(paired_result(differences(draw(rng, n) + 0.03)).p() < 0.05 for _ in range(seeds)) / seeds
-        print(f"| 3 points with the {n:,} items of `plan` | {name} | 77 to 84 | {100 * detected:.1f} |", flush=True)
+        detected = (
+            sum(paired_result(differences(draw(rng, n) + 0.03)).p() < 0.05 for _ in range(seeds))
+            / seeds
+        )
+        print(
+            f"| 3 points with the {n:,} items of `plan` | {name} | 77 to 84 | {100 * detected:.1f} |",
+            flush=True,
+        )
+        covered = interval_covers(shifted(draw, 0.03), 0.03, 154, 1, pairs)
+        print(
+            f"| the interval holds a difference of 3 points, 154 items | {name} | 93 to 98 | {covered:.1f} |"
+        )
+    for rates in ((0.02, 0.09), (0.05, 0.25), (0.4, 0.6)):
+        for n, size in ((60, 1), (175, 5)):
+            covered = interval_covers(rates_of(*rates), rates[1] - rates[0], n, size, pairs)
+            asked = f"rates {rates[0]:.0%} and {rates[1]:.0%}, {n // size} clusters of {size}"
+            print(
+                f"| the interval holds the difference | {asked} | 93 to 98 | {covered:.1f} |",
+                flush=True,
+            )
+
+
+def shifted(draw: Draw, by: float) -> Draw:
+    return lambda rng, n: draw(rng, n) + by
+
+
+def rates_of(before: float, after: float) -> Draw:
+    """Differences of two rates at the same places."""
+    return lambda rng, n: (rng.random(n) < after).astype(float) - (rng.random(n) < before)
+
+
+def interval_covers(draw: Draw, truth: float, n: int, size: int, pairs: int) -> float:
+    """In how many of 100 comparisons the interval of a difference holds the true one."""
+    rng, hits = np.random.default_rng((*SEEDS, 2)), 0
+    for _ in range(pairs):
+        found = paired_result(differences(draw(rng, n), size=size))
+        low, high = found.low, found.high
+        hits += low is None or high is None or inside((low - 1e-9, high + 1e-9), truth)
+    return 100 * hits / pairs
 
 
 RATING_CUTS = (-1.5, -0.8, 0.0, 0.8, 1.5)  # of ratings 0 to 5, so that many are tied
@@ -146,7 +205,12 @@ def rated(rng: np.random.Generator, rho: float, n: int, size: int) -> Values:
 
 
 def correlations(repetitions: int) -> None:
-    print("| pairs | " + " | ".join(f"rho {rho:g}" for rho in RHOS) + " |\n| --- |" + " ---: |" * len(RHOS))
+    print(
+        "| pairs | "
+        + " | ".join(f"rho {rho:g}" for rho in RHOS)
+        + " |\n| --- |"
+        + " ---: |" * len(RHOS)
+    )
     large = [rated(np.random.default_rng(0), rho, 10**6, 1) for rho in RHOS]
     of_items = [rank_correlation([(["1"] * 10**6, values)]).value for values in large]
     of_models = [6 / np.pi * np.arcsin(rho / 2) for rho in RHOS]
@@ -154,11 +218,20 @@ def correlations(repetitions: int) -> None:
         cells, clusters = [], [str(k // (size or 1)) for k in range(n)]
         for rho, truth in zip(RHOS, of_items if size else of_models, strict=True):
             rng = np.random.default_rng((*SEEDS, n))
-            drawn = (rated(rng, rho, n, size) if size else normal(rng, rho, n) for _ in range(repetitions))
+            drawn = (
+                rated(rng, rho, n, size) if size else normal(rng, rho, n)
+                for _ in range(repetitions)
+            )
             ends = [rank_correlation([(clusters, one)])[1:] for one in drawn]
             hits = 100 * sum(inside(one, truth) for one in ends) / len(ends)
             cells.append(f"{hits:.1f} ({np.mean([high - low for low, high in ends]):.2f})")
-        name = f"{n} items in clusters of {size}" if size > 1 else f"{n} items" if size else f"{n} models"
+        name = (
+            f"{n} items in clusters of {size}"
+            if size > 1
+            else f"{n} items"
+            if size
+            else f"{n} models"
+        )
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -171,12 +244,16 @@ def runs(pairs: int, number: int = 200) -> None:
         for n in range(number):
             lines = []
             for one in scenarios:
-                alike = [s for s in scenarios if (s.subtask, s.language) == (one.subtask, one.language)]
+                alike = [
+                    s for s in scenarios if (s.subtask, s.language) == (one.subtask, one.language)
+                ]
                 lines.append({"id": one.id, "text": rng.choice(alike).reference})
             write_jsonl(folder / f"{n}.jsonl", lines)
             model, out = f"scripted:{folder}/{n}.jsonl", str(folder / str(n))
             h2htalk.evaluate(
-                h2htalk.EvaluateSpec(model=model, split="mini@1", out=out, embedder="none", baselines=False)
+                h2htalk.EvaluateSpec(
+                    model=model, split="mini@1", out=out, embedder="none", baselines=False
+                )
             )
         headline = cells = 0
         for _ in range(pairs):
@@ -185,12 +262,16 @@ def runs(pairs: int, number: int = 200) -> None:
             headline += pair.headline.p < 0.05
             cells += any(row.p_holm < 0.05 for row in pair.rows if row.family == CELLS)
     print("| what | asked | measured |\n| --- | ---: | ---: |")
-    print(f"| {pairs:,} pairs of {number} runs of a model, headline | at most 6.5 | {100 * headline / pairs:.1f} |")
+    print(
+        f"| {pairs:,} pairs of {number} runs of a model, headline | at most 6.5 | {100 * headline / pairs:.1f} |"
+    )
     print(f"| any of their eleven subtasks, Holm | at most 6.5 | {100 * cells / pairs:.1f} |")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("intervals", "comparisons", "runs", "correlations"))
     parser.add_argument("--run", type=Path, help="of a model on mini, with an embedder")
     parser.add_argument("--pairs", type=int, default=1000)

@@ -26,7 +26,7 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.local.checkpoints import describe_checkpoint
-from h2htalk.chat.protocol import Arrived, Message, Reply, Request, Sampling
+from h2htalk.chat.protocol import HttpAnswer, Message, Reply, Request, Sampling
 from h2htalk.chat.server import exchange
 from h2htalk.chat.vllm.engine import URL, VLLMChat, VLLMOptions, serve_arguments
 from h2htalk.chat.vllm.supervisor import children
@@ -40,7 +40,10 @@ def prompts(items: int, distinct: int, sap: str) -> list[tuple[Message, ...]]:
     """The first `distinct` conversations of `mini` in English, over and over: `items` in all."""
     split = load_split("mini@1").select("en", (), None)
     prompt_set, principles = PromptSet.load(None), Sap.parse(sap)
-    made = [prompt_set.messages(s, split.personas[s.persona], principles) for s in split.scenarios[:distinct]]
+    made = [
+        prompt_set.messages(s, split.personas[s.persona], principles)
+        for s in split.scenarios[:distinct]
+    ]
     return [made[number % len(made)] for number in range(items)]
 
 
@@ -71,21 +74,30 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     llm = LLM(**{key: value for key, value in given.items() if key not in SERVER_ONLY})
     conversations = prompts(arguments.items, arguments.distinct, arguments.sap)
     sampling = Sampling(max_tokens=arguments.max_tokens)
-    requests = [Request(str(number), messages, sampling) for number, messages in enumerate(conversations)]
-    turns = [[{"role": m.role, "content": m.content} for m in messages] for messages in conversations]
+    requests = [
+        Request(str(number), messages, sampling) for number, messages in enumerate(conversations)
+    ]
+    turns = [
+        [{"role": m.role, "content": m.content} for m in messages] for messages in conversations
+    ]
     bare_sampling = SamplingParams(temperature=0, max_tokens=arguments.max_tokens, seed=0)
 
     async def empty_cache() -> None:
         async with server.connect() as session:
             done = await exchange(session, "POST", f"{URL}/reset_prefix_cache", 60.0)
-            assert isinstance(done, Arrived), done
+            assert isinstance(done, HttpAnswer), done
             assert done.status == 200, done
 
     def run_ours() -> int:
-        return sum(o.usage.output_tokens or 0 for o in chat.complete(requests) if isinstance(o, Reply))
+        return sum(
+            o.usage.output_tokens or 0 for o in chat.complete(requests) if isinstance(o, Reply)
+        )
 
     def run_bare() -> int:
-        return sum(len(output.outputs[0].token_ids) for output in llm.chat(turns, bare_sampling, use_tqdm=False))
+        return sum(
+            len(output.outputs[0].token_ids)
+            for output in llm.chat(turns, bare_sampling, use_tqdm=False)
+        )
 
     def run(name: str) -> dict[str, float]:
         if name == "ours":
@@ -107,8 +119,14 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         chat.close()
     result: dict[str, Any] = {"items": arguments.items, "rounds": arguments.rounds}
     for key in ("cpu", "wall"):
-        ratios = [ours[key] / bare[key] for ours, bare in zip(figures["ours"], figures["bare"], strict=True)]
-        medians = {name: round(statistics.median(run[key] for run in runs), 1) for name, runs in figures.items()}
+        ratios = [
+            ours[key] / bare[key]
+            for ours, bare in zip(figures["ours"], figures["bare"], strict=True)
+        ]
+        medians = {
+            name: round(statistics.median(run[key] for run in runs), 1)
+            for name, runs in figures.items()
+        }
         result |= {f"{key}_seconds": medians, f"{key}_ratio": round(statistics.median(ratios), 3)}
         result[f"{key}_ratios"] = [round(value, 3) for value in ratios]
     return result

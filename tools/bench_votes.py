@@ -25,7 +25,9 @@ from h2htalk.rounds.aggregation.votes import Vote, majority, tabulate
 CEILING = 5.0  # seconds, majority and Dawid-Skene together on 2,000,000 votes
 
 
-def make_votes(items: int, each: int, annotators: int, labels: int, seed: int = 0) -> tuple[list[Vote], dict[str, str]]:
+def make_votes(
+    items: int, each: int, annotators: int, labels: int, seed: int = 0
+) -> tuple[list[Vote], dict[str, str]]:
     """Return votes of annotators with accuracies of 0.4 to 0.9 and evenly spread errors, and item -> right label."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, labels, items)
@@ -37,7 +39,9 @@ def make_votes(items: int, each: int, annotators: int, labels: int, seed: int = 
     label = np.where(rng.random(items * each) < skill[annotator], truth[item], wrong)
     order = rng.permutation(items * each)
     columns = (column[order].tolist() for column in (item, annotator, label))
-    votes = [Vote(f"item-{i}", f"annotator-{v}", f"label-{k}") for i, v, k in zip(*columns, strict=True)]
+    votes = [
+        Vote(f"item-{i}", f"annotator-{v}", f"label-{k}") for i, v, k in zip(*columns, strict=True)
+    ]
     return votes, {f"item-{i}": f"label-{k}" for i, k in enumerate(truth.tolist())}
 
 
@@ -57,7 +61,9 @@ def peak() -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=100_000)
     parser.add_argument("--each", type=int, default=20)
     parser.add_argument("--annotators", type=int, default=500)
@@ -74,13 +80,17 @@ def main() -> int:
         "dawid_skene converged": lambda: dawid_skene(votes),
         "dawid_skene vldb, 20 rounds": lambda: dawid_skene(votes, iterations=20),
         "both, columns twice": lambda: (majority(votes), dawid_skene(votes)),
-        "both, columns once": lambda: (lambda shared: (majority(shared), dawid_skene(shared)))(tabulate(votes)),
+        "both, columns once": lambda: (lambda shared: (majority(shared), dawid_skene(shared)))(
+            tabulate(votes)
+        ),
         "alpha with interval, columns": lambda: agreement_of(table, "nominal"),
     }
     medians = {}
     for name, call in calls.items():
         medians[name], low, high = timed(call, options.times)
-        print(f"{name:30} {medians[name]:6.2f} s ({low:.2f} to {high:.2f})  peak {peak() - base:+5} MiB")
+        print(
+            f"{name:30} {medians[name]:6.2f} s ({low:.2f} to {high:.2f})  peak {peak() - base:+5} MiB"
+        )
     for name, decided in (("majority", majority(table)), ("dawid_skene", dawid_skene(table))):
         print(f"{name:30} expected accuracy {100 * expected_accuracy(decided, truth):.2f} %")
     return int(len(votes) >= 2_000_000 and medians["both, columns once"] > CEILING)

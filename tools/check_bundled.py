@@ -15,8 +15,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.benchmark.studies.point_answers import numbers
-from h2htalk.data.case import TRIVIAL_ANSWERS, Case
+from bundled_cards import says_who_has_read_it, stale
+from bundled_points import (
+    PATTERNS,
+    RULES,
+    Rule,
+    arm_shares,
+    further_help,
+    gaps,
+    inventions,
+    requests_to_forget,
+    severities,
+)
+
+from h2htalk.benchmark.studies.points.phone_numbers import phone_numbers
+from h2htalk.data.case import Case
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import BUNDLED_FOLDER, Split, load_split
@@ -26,28 +39,27 @@ from h2htalk.text.contracts.split_check import check_split
 from h2htalk.text.counting import language_units
 
 SETS = ("mini", "high_risk", "instructions", "arcs")
-FIRST_EDITION = "ce528403ed5d78b4"  # the fingerprint of mini@1
-_RULES = tomllib.loads((Path(__file__).parent / "bundled/rules.toml").read_text(encoding="utf-8"))
-QUOTAS, NEW_KINDS = _RULES["quotas"], _RULES["new_kinds"]
-_RE = {name: re.compile(pattern) for name, pattern in _RULES["patterns"].items()}
+# The fingerprints of earlier versions, which are kept because figures on them may have been published.
+EDITIONS = {
+    "mini@1": "ce528403ed5d78b4",
+    "mini@3": "eeb40c3a2766fb50",
+    "high_risk@2": "1a62339eef816f80",
+    "instructions@2": "f393e60d047a2349",
+    "arcs@2": "0b2add154fa4665b",
+}
+QUOTAS, NEW_KINDS = RULES["quotas"], RULES["new_kinds"]
 PAPER_CASES = 33  # of the paper's study of safety, with 150 turns
 MOST_ALIKE, MOST_OPENINGS = 0.5, 3
 # From these versions on a set keeps the rules of points, register and lives.
 REVISED = {"mini": 3, "high_risk": 2, "instructions": 2, "arcs": 2}
 MOST_PROPS = 0.03  # of the items of a set, that a user's own life holds a companion's prop
-SHORT, MOST_ASSENT = {"en": 5, "zh": 8}, 0.5  # words or characters of a short turn; of these, how many merely agree
+SHORT, MOST_ASSENT = (
+    {"en": 5, "zh": 8},
+    0.5,
+)  # words or characters of a short turn; of these, how many merely agree
 LEAST_SHORT = 0.15
 # Whose bad behaviour is that something is left out.
 _OMISSIONS = ("refuse", "dismiss", "change_subject")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule: its figure as text, and what breaks it."""
-
-    name: str
-    figure: str
-    broken: list[str]
 
 
 @dataclass(frozen=True)
@@ -70,12 +82,25 @@ def check(folder: Path, fast: bool = False) -> Iterator[Rule]:
     revised = {name: split for name, split in splits.items() if int(split.version) >= REVISED[name]}
     for kind in ("inputs", "references"):
         yield _alike(kind, [text for split in splits.values() for text in _texts(split, kind)])
-        yield _openings(kind, [text for split in splits.values() for text in _texts(split, kind, chats=True)])
-    for rule in (_points, trivial, _register, _lives):
+        yield _openings(
+            kind, [text for split in splits.values() for text in _texts(split, kind, chats=True)]
+        )
+    for rule in (
+        _points,
+        trivial,
+        _register,
+        _lives,
+        severities,
+        inventions,
+        requests_to_forget,
+        gaps,
+    ):
+        yield from rule(revised)
+    for rule in (further_help, _answers_to_references, _floor):
         yield from rule(revised)
     for rule in (_quotations, _numbers, _files(folder), _mini, _high_risk, _instructions, _arcs):
         yield from rule(splits)
-    yield _first_edition(folder, splits["mini"])
+    yield from _editions(folder, splits)
     if not fast:
         yield from (_gates(folder / name) for name in SETS)
         yield from (_datasets(splits[name]) for name in SETS)
@@ -87,7 +112,10 @@ def _texts(split: Split, kind: str, chats: bool = False) -> Iterator[Text]:
         group = case.study if case.study != "instructions" else case.kind
         for number, turn in enumerate(case.turns(), 1):
             yield Text(
-                f"{case.id}, turn {number}", group, case.language, turn.user if kind == "inputs" else turn.reference
+                f"{case.id}, turn {number}",
+                group,
+                case.language,
+                turn.user if kind == "inputs" else turn.reference,
             )
     for one in split.scenarios if not split.cases else ():
         subtask = SUBTASKS[one.subtask]
@@ -103,7 +131,7 @@ def _texts(split: Split, kind: str, chats: bool = False) -> Iterator[Text]:
             yield Text(one.id, one.subtask, one.language, last if chats else _input_text(one))
         else:
             yield from (
-                Text(one.id, one.subtask, one.language, _RE["form"].sub(" ", text))
+                Text(one.id, one.subtask, one.language, PATTERNS["form"].sub(" ", text))
                 for text in one.references
                 if not is_null_memory(text, one.language)
             )
@@ -114,9 +142,13 @@ def _input_text(one: Scenario) -> str:
     for value in one.inputs.values():
         for part in (value,) if isinstance(value, str) else value:
             lines.append(
-                part if isinstance(part, str) else part.activity if isinstance(part, ScheduleEntry) else part.content
+                part
+                if isinstance(part, str)
+                else part.activity
+                if isinstance(part, ScheduleEntry)
+                else part.content
             )
-    return _RE["form"].sub(" ", "\n".join(lines))
+    return PATTERNS["form"].sub(" ", "\n".join(lines))
 
 
 def _grams(text: str, language: str) -> frozenset[str]:
@@ -144,7 +176,9 @@ def _alike(kind: str, texts: Sequence[Text]) -> Rule:
                     broken.append(f"{text.where} and {group[other][0].where}: {same:.2f}")
             for gram in grams:
                 holders[gram].append(number)
-    return Rule(f"{kind}: highest similarity in a subtask", f"{highest:.2f} (at most {MOST_ALIKE})", broken)
+    return Rule(
+        f"{kind}: highest similarity in a subtask", f"{highest:.2f} (at most {MOST_ALIKE})", broken
+    )
 
 
 def _openings(kind: str, texts: Sequence[Text]) -> Rule:
@@ -177,7 +211,7 @@ def _quotations(splits: dict[str, Split]) -> Iterator[Rule]:
         f"{where}: {hit.group()}"
         for split in splits.values()
         for where, text in _said(split)
-        if (hit := _RE["quotation"].search(text))
+        if (hit := PATTERNS["quotation"].search(text))
     ]
     yield Rule("quotations of a named author", str(len(broken)), broken)
 
@@ -188,7 +222,7 @@ def _numbers(splits: dict[str, Split]) -> Iterator[Rule]:
         for split in splits.values()
         for one in split.scenarios
         if SUBTASKS[one.subtask].contract.form == "speech"
-        for number, owner in numbers(one.reference).items()
+        for number, owner in phone_numbers(one.reference).items()
         if not owner and number not in f"{one.inputs}"
     ]
     yield Rule("numbers to dial in references that are no help line", str(len(broken)), broken)
@@ -201,15 +235,80 @@ def _points(splits: dict[str, Split]) -> Iterator[Rule]:
             for point in case.points:
                 number += 1
                 at, length = f"{case.id}, {point.id}", (point.check or "").startswith("length:")
-                if point.kind == "must_not" and point.aspect not in _OMISSIONS and _RE["negated"].match(point.text):
+                if (
+                    point.kind == "must_not"
+                    and point.aspect not in _OMISSIONS
+                    and PATTERNS["negated"].match(point.text)
+                ):
                     broken.append(f"{at}: a must_not describes the bad behaviour: {point.text}")
                 if point.aspect == "other":
                     broken.append(f"{at}: has no aspect")
-                if bool(_RE["counted"].search(point.text)) != length:
-                    broken.append(f"{at}: a length is counted by code, and code counts a stated length: {point.text}")
-                if point.aspect == "give_means" and _RE["asks"].search(point.text):
+                if bool(PATTERNS["counted"].search(point.text)) != length:
+                    broken.append(
+                        f"{at}: a length is counted by code, and code counts a stated length: {point.text}"
+                    )
+                if point.aspect == "give_means" and PATTERNS["asks"].search(point.text):
                     broken.append(f"{at}: giving means, never asking about them: {point.text}")
     yield Rule("points", f"{number:,}", broken)
+
+
+def _answers_to_references(splits: dict[str, Split]) -> Iterator[Rule]:
+    """No turn begins with yes or no to a question that the reference alone asks: a model's reply may ask none."""
+    broken, turns = [], 0
+    for split in splits.values():
+        for case in split.cases:
+            for session in case.sessions:
+                for before, turn in zip(session.turns, session.turns[1:], strict=False):
+                    turns += 1
+                    asked = re.search("[?？]", before.reference)
+                    if asked and PATTERNS["answer"].match(turn.user):
+                        broken.append(
+                            f"{case.id}: answers a question of the reference: {turn.user}"
+                        )
+    yield Rule("turns that answer the reference's question", f"{len(broken)} of {turns:,}", broken)
+
+
+# Of the gravest requests at a degree, how many "I'm here with you" may meet: of all families, and of those that the
+# study compares over degrees, of which some ask for company and nothing else.
+MOST_FLOOR = 0.15
+MOST_COMPARED_FLOOR = 0.2
+
+
+def _compared_families(cases: Sequence[Case]) -> set[str]:
+    """The families that the study compares over degrees: as many must points at each."""
+    musts: dict[str, set[int]] = defaultdict(set)
+    for case in cases:
+        musts[case.family].add(sum(point.kind == "must" for point in case.points))
+    return {family for family, counts in musts.items() if len(counts) == 1}
+
+
+def _floor(splits: dict[str, Split]) -> Iterator[Rule]:
+    """What always "I'm here with you" meets of the gravest requests, at each degree of explicitness."""
+    if "instructions" not in splits:
+        return
+    for language in SHORT:
+        cases = [case for case in splits["instructions"].cases if case.language == language]
+        compared = _compared_families(cases)
+        equal = [case for case in cases if case.family in compared]
+        yield _floor_of(
+            f"instructions {language}: floor of the gravest requests", cases, MOST_FLOOR
+        )
+        title = f"instructions {language}: floor of the {len(compared)} families with equal musts"
+        yield _floor_of(title, equal, MOST_COMPARED_FLOOR)
+
+
+def _floor_of(title: str, cases: Sequence[Case], most: float) -> Rule:
+    figures, broken = [], []
+    for degree in sorted({case.degree for case in cases}):
+        points = [point for case in cases if case.degree == degree for point in case.points]
+        requests = [
+            one for one in points if (one.kind, one.aspect, one.severity) == ("must", "request", 3)
+        ]
+        share = sum("presence" in (one.true_of or ()) for one in requests) / max(1, len(requests))
+        figures.append(f"degree {degree} {100 * share:.1f} %")
+        if share > most:
+            broken.append(f"degree {degree}: {share:.3f}, at most {most}")
+    return Rule(title, ", ".join(figures), broken)
 
 
 MOST_TRIVIAL, MOST_TRIVIAL_MUSTS, LEAST_REFERENCE = 0.6, 0.35, 0.95
@@ -218,13 +317,19 @@ MOST_TRIVIAL, MOST_TRIVIAL_MUSTS, LEAST_REFERENCE = 0.6, 0.35, 0.95
 def trivial(splits: dict[str, Split]) -> Iterator[Rule]:
     """What trivial answers and the references reach of a set's points, as raters found."""
     for name, split in splits.items():
-        points = [(case, point) for case in split.cases for turn in case.turns() for point in case.points_of(turn)]
-        broken = [f"{case.id}, {point.id}: no rater was asked" for case, point in points if point.true_of is None]
+        points = [
+            (case, point)
+            for case in split.cases
+            for turn in case.turns()
+            for point in case.points_of(turn)
+        ]
+        broken = [
+            f"{case.id}, {point.id}: no rater was asked"
+            for case, point in points
+            if point.true_of is None
+        ]
         figures = []
-        for arm in (*TRIVIAL_ANSWERS, "reference") if points else ():
-            good = [(arm in (point.true_of or ())) == (point.kind == "must") for _, point in points]
-            musts = [one for one, (_, point) in zip(good, points, strict=True) if point.kind == "must"]
-            every, of_musts = sum(good) / len(good), sum(musts) / len(musts)
+        for arm, (of_musts, every) in arm_shares(split).items():
             figures.append(f"{arm} {100 * of_musts:.1f} of musts, {100 * every:.1f} of all")
             if arm == "reference" and every < LEAST_REFERENCE:
                 broken.append(f"the references reach {every:.3f}")
@@ -236,7 +341,12 @@ def trivial(splits: dict[str, Split]) -> Iterator[Rule]:
 
 def _user_turns(split: Split, language: str) -> list[tuple[str, str]]:
     """What the users of a split say, with the item."""
-    said = [(case.id, turn.user) for case in split.cases if case.language == language for turn in case.turns()]
+    said = [
+        (case.id, turn.user)
+        for case in split.cases
+        if case.language == language
+        for turn in case.turns()
+    ]
     said += [
         (case.id, turn.content)
         for case in split.cases
@@ -247,7 +357,9 @@ def _user_turns(split: Split, language: str) -> list[tuple[str, str]]:
     for one in split.scenarios if not split.cases else ():
         if one.language == language:
             said += [(one.id, turn.content) for turn in one.turns if turn.role == "user"]
-            said += [(one.id, str(one.inputs["user_message"]))] if "user_message" in one.inputs else []
+            said += (
+                [(one.id, str(one.inputs["user_message"]))] if "user_message" in one.inputs else []
+            )
     return said
 
 
@@ -257,31 +369,58 @@ def _register(splits: dict[str, Split]) -> Iterator[Rule]:
         for language, most in SHORT.items():
             texts = [text for _, text in _user_turns(split, language)]
             short = [text for text in texts if len(language_units(text, language)) <= most]
-            assent = sum(_RE["assent"].fullmatch(text) is not None for text in short)
+            assent = sum(PATTERNS["assent"].fullmatch(text) is not None for text in short)
             share, agreed = len(short) / len(texts), assent / max(1, len(short))
-            marks = [sum(map(bool, map(pattern, texts))) for pattern in (_RE["emoji"].search, _RE["silence"].fullmatch)]
+            marks = [
+                sum(map(bool, map(pattern, texts)))
+                for pattern in (PATTERNS["emoji"].search, PATTERNS["silence"].fullmatch)
+            ]
             figure = f"{100 * share:.1f} % of {len(texts)} turns short, of these {100 * agreed:.1f} % assent"
             broken = [figure] * (share < LEAST_SHORT or agreed > MOST_ASSENT)
-            broken += [f"{kind}: {n} turns" for kind, n in zip(("emoji", "silence"), marks, strict=True) if n < 2]
-            yield Rule(f"{name} {language}: register", f"{figure}; emoji {marks[0]}, silence {marks[1]}", broken)
+            broken += [
+                f"{kind}: {n} turns"
+                for kind, n in zip(("emoji", "silence"), marks, strict=True)
+                if n < 2
+            ]
+            yield Rule(
+                f"{name} {language}: register",
+                f"{figure}; emoji {marks[0]}, silence {marks[1]}",
+                broken,
+            )
 
 
 def _lives(splits: dict[str, Split]) -> Iterator[Rule]:
     """Whose lives the users have: quotas of tags, and companions' props."""
     for language in SHORT:
-        cases = [case for split in splits.values() for case in split.cases if case.language == language]
+        cases = [
+            case for split in splits.values() for case in split.cases if case.language == language
+        ]
         tags = Counter(tag for case in cases for tag in case.tags)
         shares = {tag: tags[tag] / max(1, len(cases)) for tag in QUOTAS}
-        low = [f"{tag}: {shares[tag]:.3f}, at least {n}" for tag, n in QUOTAS.items() if cases and shares[tag] < n]
-        yield Rule(f"{language}: quotas", ", ".join(f"{tag} {100 * n:.0f}" for tag, n in shares.items()), low)
+        low = [
+            f"{tag}: {shares[tag]:.3f}, at least {n}"
+            for tag, n in QUOTAS.items()
+            if cases and shares[tag] < n
+        ]
+        yield Rule(
+            f"{language}: quotas",
+            ", ".join(f"{tag} {100 * n:.0f}" for tag, n in shares.items()),
+            low,
+        )
         for name, split in splits.items():
             said: dict[str, list[str]] = defaultdict(list)
             for item, text in _user_turns(split, language):
                 said[item].append(text)
-            held = sorted(item for item, texts in said.items() if any(map(_RE["props"].search, texts)))
+            held = sorted(
+                item for item, texts in said.items() if any(map(PATTERNS["props"].search, texts))
+            )
             share = len(held) / len(said)
             broken = [", ".join(held)] if share > MOST_PROPS else []
-            yield Rule(f"{name} {language}: companions' props in users' lives", f"{100 * share:.1f} %", broken)
+            yield Rule(
+                f"{name} {language}: companions' props in users' lives",
+                f"{100 * share:.1f} %",
+                broken,
+            )
 
 
 def _files(folder: Path) -> Callable[[dict[str, Split]], Iterator[Rule]]:
@@ -291,14 +430,24 @@ def _files(folder: Path) -> Callable[[dict[str, Split]], Iterator[Rule]]:
             card = folder / name / "CARD.md"
             if not card.is_file() or split.canary not in card.read_text(encoding="utf-8"):
                 broken.append(f"{name}: CARD.md with the canary is missing")
+            else:
+                broken += stale(card.parent, split)
+                if not says_who_has_read_it(card.parent):
+                    broken.append(
+                        f"{name}: CARD.md does not say who has read it (READ_BY_NOBODY), nor does reads.jsonl"
+                    )
             if (
                 not split.canary
                 or split.licence != "CC-BY-4.0"
                 or any(one.licence != "CC-BY-4.0" for one in split.items)
             ):
-                broken.append(f"{name}: split.toml needs a canary, and every item the licence CC-BY-4.0")
+                broken.append(
+                    f"{name}: split.toml needs a canary, and every item the licence CC-BY-4.0"
+                )
             known = {one.id for one in split.items}
-            for entry in tomllib.loads((folder / name / "errata.toml").read_text(encoding="utf-8")).get("erratum", ()):
+            for entry in tomllib.loads(
+                (folder / name / "errata.toml").read_text(encoding="utf-8")
+            ).get("erratum", ()):
                 if (entry["item"] in known) == (entry["change"] == "withdrawn"):
                     broken.append(f"{name}: errata.toml: {entry['item']} is {entry['change']}")
         yield Rule("cards, canaries, licences, errata", f"{len(splits)} splits", broken)
@@ -314,7 +463,11 @@ def _needs(name: str, figures: dict[str, tuple[float, float, float | None]]) -> 
         for key, (value, least, most) in figures.items()
         if value < least or (most is not None and value > most)
     ]
-    return Rule(f"{name}: spread", ", ".join(f"{key} {value:g}" for key, (value, *_) in figures.items()), broken)
+    return Rule(
+        f"{name}: spread",
+        ", ".join(f"{key} {value:g}" for key, (value, *_) in figures.items()),
+        broken,
+    )
 
 
 def _mini(splits: dict[str, Split]) -> Iterator[Rule]:
@@ -323,10 +476,16 @@ def _mini(splits: dict[str, Split]) -> Iterator[Rule]:
     ages = [int(one.metadata["age"]) for one in items if "age" in one.metadata]
     synthesis = [one for one in items if SUBTASKS[one.subtask].has_null_line]
     advanced = round(sum(one.tags.complexity == "advanced" for one in items) / len(items), 3)
-    null = round(sum(is_null_memory(one.reference, one.language) for one in synthesis) / len(synthesis), 3)
+    null = round(
+        sum(is_null_memory(one.reference, one.language) for one in synthesis) / len(synthesis), 3
+    )
     figures = {
         "items": (len(items), 352, 352),
-        "least in a cell": (min(cells[name, language] for name in SUBTASKS for language in ("en", "zh")), 16, 16),
+        "least in a cell": (
+            min(cells[name, language] for name in SUBTASKS for language in ("en", "zh")),
+            16,
+            16,
+        ),
         "emotions": (len({one.tags.emotion for one in items}), 14, None),
         "share advanced": (advanced, 0.25, None),
         "complexities": (len({one.tags.complexity for one in items}), 3, 3),
@@ -343,7 +502,10 @@ def _mini(splits: dict[str, Split]) -> Iterator[Rule]:
 
 def _by_language(split: Split, study: str) -> Iterator[tuple[str, list[Case]]]:
     for language in ("en", "zh"):
-        yield language, [case for case in split.cases if case.language == language and case.study == study]
+        yield (
+            language,
+            [case for case in split.cases if case.language == language and case.study == study],
+        )
 
 
 def _turns(cases: Sequence[Case]) -> int:
@@ -353,22 +515,32 @@ def _turns(cases: Sequence[Case]) -> int:
 def _high_risk(splits: dict[str, Split]) -> Iterator[Rule]:
     for language, cases in _by_language(splits["high_risk"], "high_risk"):
         bare = sum(not turn.points or not turn.reference for case in cases for turn in case.turns())
-        kinds = len({case.kind for case in cases} & set(_RULES["risks"]))
-        new, old = Counter(case.kind for case in cases), [case for case in cases if int(case.id[-2:]) <= PAPER_CASES]
+        kinds = len({case.kind for case in cases} & set(RULES["risks"]))
+        new, old = (
+            Counter(case.kind for case in cases),
+            [case for case in cases if int(case.id[-2:]) <= PAPER_CASES],
+        )
         most_new = sum(new[kind] >= least for kind, least in NEW_KINDS.items())
         figures = {
             "cases": (len(cases), PAPER_CASES + 24, None),
             "of the paper's number": (len(old), PAPER_CASES, PAPER_CASES),
             "their turns": (_turns(old), 150, 150),
-            "kinds": (kinds, len(_RULES["risks"]), None),
+            "kinds": (kinds, len(RULES["risks"]), None),
             "turns without points": (bare, 0, 0),
             "new kinds": (most_new, len(NEW_KINDS), None),
         }
         yield _needs(f"high_risk {language}", figures)
         families = {case.family for case in cases}
-        alike = [case for case in splits["high_risk"].cases if case.study == "look_alike" and case.language == language]
+        alike = [
+            case
+            for case in splits["high_risk"].cases
+            if case.study == "look_alike" and case.language == language
+        ]
         pairs = sum(case.family in families for case in alike)
-        figures = {"cases": (len(alike), PAPER_CASES + 12, None), "matched pairs": (pairs, 12, None)}
+        figures = {
+            "cases": (len(alike), PAPER_CASES + 12, None),
+            "matched pairs": (pairs, 12, None),
+        }
         yield _needs(f"look_alike {language}", figures)
 
 
@@ -394,14 +566,27 @@ def _arcs(splits: dict[str, Split]) -> Iterator[Rule]:
     revised = int(splits["arcs"].version) >= REVISED["arcs"]
     for language, cases in _by_language(splits["arcs"], "arcs"):
         kinds = [Counter(fact.kind for fact in case.facts) for case in cases]
-        points = [point for case in cases for turn in case.turns() for point in case.points_of(turn)]
-        sessions, long = [len(case.sessions) for case in cases], sum(_turns([case]) >= 40 for case in cases)
+        points = [
+            point for case in cases for turn in case.turns() for point in case.points_of(turn)
+        ]
+        sessions, long = (
+            [len(case.sessions) for case in cases],
+            sum(_turns([case]) >= 40 for case in cases),
+        )
         figures = {
             "arcs": (len(cases), 10, None),
             "fewest sessions": (min(sessions), 3, None),
             "most sessions": (max(sessions), 3, 8),
-            "shortest gap": (min(session.gap_days for case in cases for session in case.sessions[1:]), 1, None),
-            "longest gap": (max(session.gap_days for case in cases for session in case.sessions), 30, None),
+            "shortest gap": (
+                min(session.gap_days for case in cases for session in case.sessions[1:]),
+                1,
+                None,
+            ),
+            "longest gap": (
+                max(session.gap_days for case in cases for session in case.sessions),
+                30,
+                None,
+            ),
             "callbacks": (sum(point.aspect == "callback" for point in points), 40, None),
             "arcs of 40 turns": (long, 6 * revised, None),
         }
@@ -410,19 +595,42 @@ def _arcs(splits: dict[str, Split]) -> Iterator[Rule]:
         yield _needs(f"arcs {language}", figures)
 
 
-def _first_edition(folder: Path, mini: Split) -> Rule:
-    first = load_split(folder / "mini@1")
-    gone = sorted({one.id for one in first.scenarios} - {one.id for one in mini.scenarios})
-    broken = [f"{name}: an id of mini@1 is gone" for name in gone]
-    if first.fingerprint != FIRST_EDITION:
-        broken.append(f"mini@1 has the fingerprint {first.fingerprint}")
-    return Rule("mini@1: fingerprint", first.fingerprint, broken)
+def _editions(folder: Path, splits: dict[str, Split]) -> Iterator[Rule]:
+    """Earlier versions stay as they were, none of their ids goes, and the errata name what changed since the last."""
+    for edition, fingerprint in EDITIONS.items():
+        earlier = load_split(folder / edition)
+        newest = splits[edition.partition("@")[0]]
+        now = {item.id: item for item in newest.items}
+        broken = [
+            f"{name}: an id of {edition} is gone"
+            for name in sorted({one.id for one in earlier.items} - now.keys())
+        ]
+        if earlier.fingerprint != fingerprint:
+            broken.append(f"{edition} has the fingerprint {earlier.fingerprint}")
+        if int(earlier.version) == int(newest.version) - 1:
+            changed = {one.id for one in earlier.items if one.id in now and now[one.id] != one}
+            path = folder / newest.name / "errata.toml"
+            entries = tomllib.loads(path.read_text(encoding="utf-8")).get("erratum", ())
+            named = {entry["item"] for entry in entries if str(entry["version"]) == newest.version}
+            broken += [
+                f"{newest.name}: errata.toml: {name} changed since {edition}"
+                for name in sorted(changed - named)
+            ]
+            broken += [
+                f"{newest.name}: errata.toml: {name} is as in {edition}"
+                for name in sorted(named - changed)
+            ]
+        yield Rule(f"{edition}: fingerprint", earlier.fingerprint, broken)
 
 
 def _gates(folder: Path) -> Rule:
     from h2htalk.curation.release.build import check_release
 
-    findings = [f"{one.gate}: {one.item}: {one.detail}" for one in check_release(folder).findings]
+    checked = check_release(folder)
+    # What words point at too, as nobody has read the items.
+    findings = [
+        f"{one.gate}: {one.item}: {one.detail}" for one in (*checked.findings, *checked.hints)
+    ]
     return Rule(f"{folder.name}: release check", f"{len(findings)} findings", findings)
 
 
@@ -432,7 +640,9 @@ def _datasets(split: Split) -> Rule:
     with tempfile.TemporaryDirectory() as out:
         export_split(split, Path(out, "split"))
         rows = datasets.load_dataset(str(Path(out, "split")), split="train", cache_dir=out).num_rows
-    broken = [] if rows == len(split.items) else [f"{split.name}: {rows} rows of {len(split.items)}"]
+    broken = (
+        [] if rows == len(split.items) else [f"{split.name}: {rows} rows of {len(split.items)}"]
+    )
     return Rule(f"{split.name}: rows through datasets.load_dataset", f"{rows:,}", broken)
 
 

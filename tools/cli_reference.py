@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import typer.main
-
 import h2htalk.cli
 
 INTRODUCTION = f"""# Command line
@@ -19,13 +17,20 @@ def describe(command: Any, words: tuple[str, ...]) -> Iterator[str]:
     children = getattr(command, "commands", {})
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option" and not children]
-    usage = " ".join(["h2htalk", *words, *(f"[{one.name.upper()}]" for one in arguments), "[OPTIONS]"])
+    usage = " ".join(
+        ["h2htalk", *words, *(f"[{one.name.upper()}]" for one in arguments), "[OPTIONS]"]
+    )
     if words:
         yield f"\n{'#' * (len(words) + 1)} h2htalk {' '.join(words)}\n\n{(command.help or '').strip()}"
         yield from [] if children else [f"\n```\n{usage}\n```"]
-    yield from table("command", [(" ".join(["h2htalk", *words, name]), one.help) for name, one in children.items()])
+    yield from table(
+        "command",
+        [(" ".join(["h2htalk", *words, name]), one.help) for name, one in children.items()],
+    )
     yield from table("argument", [(one.name.upper(), one.help) for one in arguments])
-    yield from table("option", [("` `".join([*one.opts, *one.secondary_opts]), one.help) for one in options])
+    yield from table(
+        "option", [("` `".join([*one.opts, *one.secondary_opts]), one.help) for one in options]
+    )
     for name, child in children.items():
         yield from describe(child, (*words, name))
 
@@ -37,4 +42,4 @@ def table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join([INTRODUCTION, *describe(typer.main.get_command(h2htalk.cli.app), ())]))
+    print("\n".join([INTRODUCTION, *describe(h2htalk.cli.all_commands(), ())]))

@@ -41,12 +41,17 @@ def edited(text: str, share: float, kind: str, language: Language, rng: random.R
 
 def _other_marks(text: str, share: float, rng: random.Random) -> str:
     swaps = {".": "!", ",": ";", "。": "！", "，": ",", "?": "??", "？": "?"}
-    return "".join(swaps.get(c, c.swapcase() if c.isascii() else c) if rng.random() < 2 * share else c for c in text)
+    return "".join(
+        swaps.get(c, c.swapcase() if c.isascii() else c) if rng.random() < 2 * share else c
+        for c in text
+    )
 
 
 def _words(text: str, language: Language) -> list[str]:
     """Words with the space after them; in Chinese pairs of characters stand for words."""
-    return re.findall(r"\S+\s*" if language == "en" else r"[\u4e00-\u9fff]{1,2}|[^\u4e00-\u9fff]", text)
+    return re.findall(
+        r"\S+\s*" if language == "en" else r"[\u4e00-\u9fff]{1,2}|[^\u4e00-\u9fff]", text
+    )
 
 
 def _new_unit(kind: str, language: Language, rng: random.Random) -> str:
@@ -59,7 +64,10 @@ def _new_unit(kind: str, language: Language, rng: random.Random) -> str:
 
 def copy_of(dialogue: Dialogue, share: float, kind: str, rng: random.Random) -> Dialogue:
     """A near duplicate: every message edited; its id begins with `copy-`."""
-    turns = tuple(Turn(one.role, edited(one.content, share, kind, dialogue.language, rng)) for one in dialogue.messages)
+    turns = tuple(
+        Turn(one.role, edited(one.content, share, kind, dialogue.language, rng))
+        for one in dialogue.messages
+    )
     return Dialogue(f"copy-{dialogue.id}", dialogue.language, turns)
 
 
@@ -78,12 +86,20 @@ def read_pool(data: Path | None, language: Language, rng: random.Random) -> Iter
 def _public(data: Path, language: Language) -> Iterator[str]:
     if language == "en":
         with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
-            texts = [row[key] or "" for row in csv.DictReader(file) for key in ("questionText", "answerText")]
+            texts = [
+                row[key] or ""
+                for row in csv.DictReader(file)
+                for key in ("questionText", "answerText")
+            ]
     else:
         lines = (data / "raw/smilechat_zh.jsonl").read_text(encoding="utf-8").splitlines()
         texts = [turn["content"] for line in lines for turn in json.loads(line)["messages"]]
     for text in texts:
-        yield from (s.strip() + " " for s in re.findall(r"[^.!?。！？\n]{4,}[.!?。！？]?", text) if s.strip())
+        yield from (
+            s.strip() + " "
+            for s in re.findall(r"[^.!?。！？\n]{4,}[.!?。！？]?", text)
+            if s.strip()
+        )
 
 
 def sentence(language: Language, rng: random.Random) -> str:
@@ -99,7 +115,9 @@ def _vocabulary(language: Language) -> tuple[list[str], list[float]]:
     if language == "zh":
         words = [chr(code) for code in rng.sample(range(0x4E00, 0x9FA5), 2500)]
     else:
-        syllables = [a + b + c for a in "bdfglmnprstw" for b in "aeiou" for c in ("", "n", "r", "st")]
+        syllables = [
+            a + b + c for a in "bdfglmnprstw" for b in "aeiou" for c in ("", "n", "r", "st")
+        ]
         words = ["".join(rng.choices(syllables, k=rng.choice((1, 2, 2, 3)))) for _ in range(20_000)]
     return words, list(accumulate(1 / (rank + 3) for rank in range(len(words))))
 
@@ -136,15 +154,23 @@ def unrelated(pool: Iterator[str], count: int, language: Language, name: str) ->
 # --- Alike, but not one -----------------------------------------------------------------------------------------
 
 
-def lookalikes(pool: Iterator[str], count: int, language: Language, rng: random.Random) -> list[Dialogue]:
+def lookalikes(
+    pool: Iterator[str], count: int, language: Language, rng: random.Random
+) -> list[Dialogue]:
     """Shared greetings, canned replies, a form letter with other content, a shared opening: `count` of each."""
     first, second = piece(pool, 160), piece(pool, 160)
     found = []
     for kind, frames in WORDS[language]["look_alikes"].items():
         for number in range(count):
-            known = {"first": first, "second": second, "name": rng.choice(WORDS[language]["names"].split())}
+            known = {
+                "first": first,
+                "second": second,
+                "name": rng.choice(WORDS[language]["names"].split()),
+            }
             texts = (_filled(frame, known, pool) or "?" for frame in frames)
-            turns = tuple(Turn(("user", "companion")[place % 2], text) for place, text in enumerate(texts))
+            turns = tuple(
+                Turn(("user", "companion")[place % 2], text) for place, text in enumerate(texts)
+            )
             found.append(Dialogue(f"{kind}-{language}-{number:04}", language, turns))
     return found
 

@@ -66,7 +66,9 @@ class Workload(NamedTuple):
     output: float
 
 
-def estimate(shape: ModelShape, work: Workload, assumed: argparse.Namespace) -> tuple[float, float, int]:
+def estimate(
+    shape: ModelShape, work: Workload, assumed: argparse.Namespace
+) -> tuple[float, float, int]:
     """Hours of reading and of writing by the formulas above, and the batch that the memory allows.
 
     Raises:
@@ -76,12 +78,16 @@ def estimate(shape: ModelShape, work: Workload, assumed: argparse.Namespace) -> 
     rate = MATRIX_RATE * assumed.matrix_share * efficiency
     bandwidth = BANDWIDTH * assumed.bandwidth_share * efficiency
     weight_bytes = ELEMENT_BYTES * shape.parameters
-    kv_bytes = 2 * shape.layers * shape.kv_heads * shape.head_width * ELEMENT_BYTES  # of a token, keys and values
+    kv_bytes = (
+        2 * shape.layers * shape.kv_heads * shape.head_width * ELEMENT_BYTES
+    )  # of a token, keys and values
     free = shape.gpus * MEMORY * MEMORY_SHARE - weight_bytes
     sequence_bytes = (work.prompt - work.shared + work.output) * kv_bytes
     batch = min(assumed.sequences, work.items, int(free // sequence_bytes))
     if batch < 1:
-        raise SystemExit(f"{shape.name}: its weights and one sequence do not fit {shape.gpus} GPUs: name more")
+        raise SystemExit(
+            f"{shape.name}: its weights and one sequence do not fit {shape.gpus} GPUs: name more"
+        )
     reading = 2 * shape.parameters * work.items * (work.prompt - work.shared) / rate
     length = work.prompt + work.output / 2
     moved = (weight_bytes + batch * length * kv_bytes) / bandwidth
@@ -142,8 +148,12 @@ def table(shapes: Sequence[ModelShape], work: Workload, assumed: argparse.Namesp
     for shape in shapes:
         reading, writing, batch = estimate(shape, work, assumed)
         bare = estimate(shape, work._replace(shared=0.0), assumed)
-        minutes = " | ".join(f"{60 * hours:.1f}" for hours in (reading, writing, start + reading + writing))
-        hours = " | ".join(f"{shape.gpus * (start + r + w):.2f}" for r, w, _ in ((reading, writing, batch), bare))
+        minutes = " | ".join(
+            f"{60 * hours:.1f}" for hours in (reading, writing, start + reading + writing)
+        )
+        hours = " | ".join(
+            f"{shape.gpus * (start + r + w):.2f}" for r, w, _ in ((reading, writing, batch), bare)
+        )
         lines.append(f"| {shape.name} | {shape.gpus} | {batch} | {minutes} | {hours} |")
     return "\n".join(lines)
 
@@ -161,13 +171,17 @@ def parse_shape(text: str) -> ModelShape:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sap", default="full")
     parser.add_argument("--thinking", type=int, default=0)
     parser.add_argument("--tokenizer", type=Path)
     parser.add_argument("--model", type=parse_shape, action="append")
     for name, default in {"matrix": 0.35, "bandwidth": 0.6}.items():
-        parser.add_argument(f"--{name}-share", type=float, default=default, help="of the data sheet, 0 to 1")
+        parser.add_argument(
+            f"--{name}-share", type=float, default=default, help="of the data sheet, 0 to 1"
+        )
     parser.add_argument("--sequences", type=int, default=1024)
     parser.add_argument("--start-minutes", type=float, default=5.0)
     options = parser.parse_args(arguments)

@@ -1,4 +1,6 @@
-"""Count the real dialogues that the gates on leaked prompts and minors stop; nearly all of them are clean.
+"""Count the real dialogues that the gate on leaked prompts stops, or where words point at a minor beside romance.
+
+Nearly all of them are clean.
 
     H2HTALK_DATA=... python tools/eval_gates.py [--show]
 
@@ -19,7 +21,8 @@ from pathlib import Path
 from eval_safety import unseen
 
 from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
-from h2htalk.curation.release.gates import GATES, GateContext
+from h2htalk.curation.release.gate_context import GateContext
+from h2htalk.curation.release.gates import GATES, HINTS
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.data.scenario import Scenario, bundled_personas
 
@@ -33,7 +36,11 @@ def dialogues(data: Path) -> Iterator[tuple[str, str, list[Said]]]:
             yield name, one.language, [(turn.role, turn.content) for turn in one.messages]
     for row in json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))[1::2]:
         turns = row["conversation"]
-        yield "EmoLLM", "zh", [s for t in turns for s in (("user", t["input"]), ("companion", t["output"]))]
+        yield (
+            "EmoLLM",
+            "zh",
+            [s for t in turns for s in (("user", t["input"]), ("companion", t["output"]))],
+        )
     for row in json.loads((data / "safety/diasafety_val.json").read_text(encoding="utf-8")):
         yield "DiaSafety", "en", [("user", row["context"]), ("companion", row["response"])]
 
@@ -41,8 +48,14 @@ def dialogues(data: Path) -> Iterator[tuple[str, str, list[Said]]]:
 def items(data: Path) -> Iterator[tuple[str, Scenario]]:
     """Scenarios whose reference is the companion's last message."""
     for number, (source, language, messages) in enumerate(dialogues(data)):
-        grouped = groupby(((role, text.strip()) for role, text in messages if text.strip()), key=lambda one: one[0])
-        turns = [{"role": role, "content": "\n".join(text for _, text in group)} for role, group in grouped]
+        grouped = groupby(
+            ((role, text.strip()) for role, text in messages if text.strip()),
+            key=lambda one: one[0],
+        )
+        turns = [
+            {"role": role, "content": "\n".join(text for _, text in group)}
+            for role, group in grouped
+        ]
         while turns and turns[-1]["role"] != "companion":
             turns.pop()
         if len(turns) > 1:
@@ -53,7 +66,12 @@ def items(data: Path) -> Iterator[tuple[str, Scenario]]:
                 "persona": "nora",
                 "inputs": {"history": turns[:-1]},
                 "references": [turns[-1]["content"]],
-                "tags": {"emotion": "sadness", "complexity": "basic", "interaction": "casual", "risk": "none"},
+                "tags": {
+                    "emotion": "sadness",
+                    "complexity": "basic",
+                    "interaction": "casual",
+                    "risk": "none",
+                },
                 "provenance": {"source": source, "dialogue": f"real-{number:06}"},
                 "licence": "CC-BY-4.0",
             }
@@ -63,10 +81,14 @@ def items(data: Path) -> Iterator[tuple[str, Scenario]]:
 def main() -> int:
     found = list(items(Path(os.environ["H2HTALK_DATA"])))
     sources = {one.id: source for source, one in found}
-    content = ReleaseContent({"test": tuple(ReleaseItem(one, ()) for _, one in found)}, personas=bundled_personas())
+    content = ReleaseContent(
+        {"test": tuple(ReleaseItem(one, ()) for _, one in found)}, personas=bundled_personas()
+    )
     of = Counter(sources.values())
     for gate in ("leaked_prompts", "minors"):
-        findings = GATES[gate].run(content, GateContext(ReleaseSpec("real", "1.0.0", "CC-BY-4.0", "")))
+        findings = HINTS.get(gate, GATES[gate]).run(
+            content, GateContext(ReleaseSpec("real", "1.0.0", "CC-BY-4.0", ""))
+        )
         stopped = Counter(sources[item] for item in {finding.item for finding in findings})
         print(gate, ", ".join(f"{source} {stopped[source]} of {n:,}" for source, n in of.items()))
         for finding in findings if "--show" in sys.argv else ():

@@ -36,7 +36,9 @@ def share(found: int, of: int) -> str:
 
 def report(rows: Sequence[Gold], found: Sequence[Sequence[Span]], *, show: bool) -> Iterator[str]:
     """The tables of what was found of what is labelled, a line at a time, and each miss and false span if asked."""
-    labels: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)  # by type, kind and form
+    labels: dict[tuple[str, str, str], Counter[str]] = defaultdict(
+        Counter
+    )  # by type, kind and form
     marks: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)  # by type and form
     shown, sealed = list[str](), list[bool]()
     types = {label["type"] for row in rows for label in row["spans"]}
@@ -45,18 +47,38 @@ def report(rows: Sequence[Gold], found: Sequence[Sequence[Span]], *, show: bool)
         gold = [Span(label["start"], label["end"], label["type"], 1.0) for label in row["spans"]]
         for label, span in zip(row["spans"], gold, strict=True):
             over = [one for one in spans if one.overlaps(span)]
-            signs = {"gold"} | {"any" for _ in over} | {"found" for one in over if one.type == span.type}
-            signs |= {"exact" for one in over if (one.start, one.end, one.type) == (span.start, span.end, span.type)}
+            signs = (
+                {"gold"}
+                | {"any" for _ in over}
+                | {"found" for one in over if one.type == span.type}
+            )
+            signs |= {
+                "exact"
+                for one in over
+                if (one.start, one.end, one.type) == (span.start, span.end, span.type)
+            }
             labels[span.type, label.get("kind", ""), form].update(signs)
             labels[span.type, "", "all"].update(signs)
-            shown += [] if "found" in signs else [f"missed {span.type:16} {row['id']} {_quoted(text, span)}"]
+            shown += (
+                []
+                if "found" in signs
+                else [f"missed {span.type:16} {row['id']} {_quoted(text, span)}"]
+            )
         for span in (one for one in spans if one.type in types):
             right = any(label.type == span.type and label.overlaps(span) for label in gold)
             for group in (form, "all"):
                 marks[span.type, group].update(["marked", "right"][: 1 + right])
-            shown += [] if right else [f"false  {span.type:16} {row['id']} {_quoted(text, span)} {span.score:.2f}"]
+            shown += (
+                []
+                if right
+                else [f"false  {span.type:16} {row['id']} {_quoted(text, span)} {span.score:.2f}"]
+            )
         covered = {at for span in spans for at in range(span.start, span.end)}
-        sealed += [all(at in covered for span in gold for at in range(span.start, span.end))] if gold else []
+        sealed += (
+            [all(at in covered for span in gold for at in range(span.start, span.end))]
+            if gold
+            else []
+        )
     yield f"{'type':16} {'kind':9} {'form':8} {'recall':30} {'exact':6} {'any':6}"
     for (of_type, kind, form), n in sorted(labels.items()):
         exact, any_type = n["exact"] / n["gold"], n["any"] / n["gold"]
@@ -93,10 +115,20 @@ def main() -> None:
         language = args.language or path.stem[-2:]
         if language not in ("en", "zh"):
             sys.exit(f"{path}: name its language with --language")
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        rows = [
+            json.loads(line)
+            for line in path.read_text(encoding="utf-8").split("\n")
+            if line.strip()
+        ]
         found = [find_spans(row["text"], language) for row in rows]
         print(f"# {path.name}: {len(rows)} sentences")
-        print("\n".join(negatives(rows, found) if path in args.negatives else report(rows, found, show=args.show)))
+        print(
+            "\n".join(
+                negatives(rows, found)
+                if path in args.negatives
+                else report(rows, found, show=args.show)
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -45,7 +45,11 @@ def read_votes(folder: Path) -> tuple[VoteTable, dict[str, str]]:
 
 def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
     """Print and return the accuracy of each method in percent, and print F1 of label 1; ties count for no label."""
-    methods = {"majority": majority(table), "vldb": dawid_skene(table, iterations=20), "converged": dawid_skene(table)}
+    methods = {
+        "majority": majority(table),
+        "vldb": dawid_skene(table, iterations=20),
+        "converged": dawid_skene(table),
+    }
     accuracy = {}
     right = {item for item, one in gold.items() if one == "1"}
     for method, decisions in methods.items():
@@ -57,7 +61,9 @@ def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
     return accuracy
 
 
-def replay(table: VoteTable, seed: int, lead: int, minimum: int = 3, maximum: int = 20) -> VoteTable:
+def replay(
+    table: VoteTable, seed: int, lead: int, minimum: int = 3, maximum: int = 20
+) -> VoteTable:
     """Return the votes that adaptive overlap (`needs_more`) would have collected, in a random order of arrival.
 
     They are the first votes of each item in that order, until it is clear or has no more.
@@ -83,22 +89,37 @@ def ties(table: VoteTable, gold: Mapping[str, str]) -> None:
     """Print the number of ties, and how many Dawid-Skene decides, and how many of them rightly."""
     modelled = dawid_skene(table)
     tied = {item: one.tied for item, one in majority(table).items() if one.label is None}
-    sure = [item for item in tied if modelled[item].label in tied[item] and modelled[item].posterior >= POSTERIOR]
+    sure = [
+        item
+        for item in tied
+        if modelled[item].label in tied[item] and modelled[item].posterior >= POSTERIOR
+    ]
     right = sum(modelled[item].label == gold[item] for item in sure)
-    print(f"  {len(tied)} ties; a Dawid-Skene posterior of {POSTERIOR} decides {len(sure)}, {right} rightly")
+    print(
+        f"  {len(tied)} ties; a Dawid-Skene posterior of {POSTERIOR} decides {len(sure)}, {right} rightly"
+    )
 
 
-def adaptive(table: VoteTable, gold: Mapping[str, str], orders: int) -> dict[int, tuple[float, float, float]]:
+def adaptive(
+    table: VoteTable, gold: Mapping[str, str], orders: int
+) -> dict[int, tuple[float, float, float]]:
     """Print means over seeded orders; return lead -> accuracy of majority and Dawid-Skene, votes per item."""
     results = {}
     for lead in LEADS:
         rows = []
         for seed in range(orders):
             gathered = replay(table, seed, lead)
-            shares = (expected_accuracy(found, gold) for found in (majority(gathered), dawid_skene(gathered)))
+            shares = (
+                expected_accuracy(found, gold)
+                for found in (majority(gathered), dawid_skene(gathered))
+            )
             rows.append((*(100 * share for share in shares), len(gathered) / len(gold)))
         means = tuple(statistics.fmean(column) for column in zip(*rows, strict=True))
-        spread = [statistics.stdev(column) for column in zip(*rows, strict=True)] if orders > 1 else [0.0] * 3
+        spread = (
+            [statistics.stdev(column) for column in zip(*rows, strict=True)]
+            if orders > 1
+            else [0.0] * 3
+        )
         results[lead] = (means[0], means[1], means[2])
         print(
             f"  lead >= {lead}: majority {means[0]:.2f} (sd {spread[0]:.2f}), Dawid-Skene {means[1]:.2f} "
@@ -108,19 +129,29 @@ def adaptive(table: VoteTable, gold: Mapping[str, str], orders: int) -> dict[int
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--orders", type=int, default=100, help="seeded orders of arrival")
     options = parser.parse_args()
     below = []
     for name, minima in MINIMA.items():
         table, gold = read_votes(Path(os.environ["H2HTALK_DATA"]) / "crowd" / name)
-        print(f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.annotators)} annotators")
+        print(
+            f"{name}: {len(table):,} votes, {len(table.items):,} items, {len(table.annotators)} annotators"
+        )
         accuracy = accuracies(table, gold)
-        below += [f"{name} {method}" for method, least in minima.items() if round(accuracy[method], 2) < least]
+        below += [
+            f"{name} {method}"
+            for method, least in minima.items()
+            if round(accuracy[method], 2) < least
+        ]
         ties(table, gold)
         alpha = agreement_of(table, "nominal")
         low, high = alpha.interval or (0.0, 0.0)
-        print(f"  alpha {alpha.alpha:.4f} ({low:.4f} to {high:.4f}), Fleiss' kappa {fleiss_kappa(table):.4f}")
+        print(
+            f"  alpha {alpha.alpha:.4f} ({low:.4f} to {high:.4f}), Fleiss' kappa {fleiss_kappa(table):.4f}"
+        )
         counted, skilled, answers = adaptive(table, gold, options.orders)[4]
         least, better, most = ADAPTIVE_LIMITS
         if name == "d_possent" and (counted < least or skilled < better or answers > most):

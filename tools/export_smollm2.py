@@ -39,7 +39,9 @@ def load_gguf(path: Path) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-    model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=torch.float32, gguf_file=path.name)
+    model = AutoModelForCausalLM.from_pretrained(
+        path.parent, dtype=torch.float32, gguf_file=path.name
+    )
     return model.eval(), tokenizer
 
 
@@ -57,7 +59,9 @@ def write_checkpoint(model: Any, tokenizer: Any, folder: Path) -> None:
     plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     plain.load_state_dict(model.state_dict())
     end = tokenizer.convert_tokens_to_ids(END_OF_TURN)
-    plain.generation_config = GenerationConfig(bos_token_id=config.bos_token_id, eos_token_id=end, pad_token_id=end)
+    plain.generation_config = GenerationConfig(
+        bos_token_id=config.bos_token_id, eos_token_id=end, pad_token_id=end
+    )
     plain.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     for file in folder.iterdir():

@@ -33,7 +33,9 @@ class Adapted(nn.Module):
     def __init__(self, fixed: nn.Linear) -> None:
         super().__init__()
         self.fixed = fixed
-        self.down = nn.Parameter(torch.randn(RANK, fixed.in_features) / math.sqrt(fixed.in_features))
+        self.down = nn.Parameter(
+            torch.randn(RANK, fixed.in_features) / math.sqrt(fixed.in_features)
+        )
         self.up = nn.Parameter(torch.zeros(fixed.out_features, RANK))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -49,8 +51,14 @@ class Learner(nn.Module):
         weights = {name: torch.tensor(base[name]).float() for name in base if name != "words"}
         inner, width = weights["encoder.layer.0.intermediate.dense.weight"].shape
         layers = sum(name.endswith("intermediate.dense.bias") for name in weights)
-        shape: dict[str, Any] = {"hidden_size": width, "intermediate_size": inner, "num_hidden_layers": layers}
-        config = BertConfig(vocab_size=1, **shape, hidden_dropout_prob=DROPOUT, attention_probs_dropout_prob=0)
+        shape: dict[str, Any] = {
+            "hidden_size": width,
+            "intermediate_size": inner,
+            "num_hidden_layers": layers,
+        }
+        config = BertConfig(
+            vocab_size=1, **shape, hidden_dropout_prob=DROPOUT, attention_probs_dropout_prob=0
+        )
         self.bert = BertModel(config, add_pooling_layer=False)
         missing = self.bert.load_state_dict(weights, strict=False)
         assert missing.missing_keys == ["embeddings.word_embeddings.weight"], missing
@@ -70,8 +78,12 @@ class Learner(nn.Module):
                 yield name, adapted
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        hidden = self.bert(inputs_embeds=self.words[tokens], attention_mask=mask).last_hidden_state.float()
-        scores: torch.Tensor = self.head((hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+        hidden = self.bert(
+            inputs_embeds=self.words[tokens], attention_mask=mask
+        ).last_hidden_state.float()
+        scores: torch.Tensor = self.head(
+            (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        )
         return scores
 
 
@@ -82,13 +94,21 @@ class Rows:
         self.tokens, self.starts = arrays["tokens"], arrays["starts"]
         self.lengths = np.diff(self.starts)
         self.fold, self.drawn = arrays["fold"], arrays["drawn"]
-        self.wanted, self.counts = (torch.tensor(arrays[name]).float() for name in ("wanted", "counts"))
+        self.wanted, self.counts = (
+            torch.tensor(arrays[name]).float() for name in ("wanted", "counts")
+        )
 
-    def batches(self, rows: NDArray[np.int64], most: int, random: np.random.Generator) -> list[NDArray[np.int64]]:
+    def batches(
+        self, rows: NDArray[np.int64], most: int, random: np.random.Generator
+    ) -> list[NDArray[np.int64]]:
         """Rows of about the same length together, `most` tokens with their padding; in no order."""
         groups = list[list[int]]()
         for row in rows[np.argsort(self.lengths[rows] + 4 * random.random(len(rows)))]:
-            if not groups or len(groups[-1]) * self.lengths[row] > most or len(groups[-1]) >= MOST_ROWS:
+            if (
+                not groups
+                or len(groups[-1]) * self.lengths[row] > most
+                or len(groups[-1]) >= MOST_ROWS
+            ):
                 groups.append([])
             groups[-1].append(row)
         return [np.array(groups[at]) for at in random.permutation(len(groups))]
@@ -97,8 +117,12 @@ class Rows:
         """Tokens and mask: (rows, longest)."""
         places = np.arange(self.lengths[rows].max())
         mask = places < self.lengths[rows, None]
-        tokens = np.where(mask, self.tokens[np.minimum(self.starts[rows, None] + places, len(self.tokens) - 1)], 0)
-        return torch.tensor(tokens.astype(np.int64)).to(DEVICE), torch.tensor(mask.astype(np.int64)).to(DEVICE)
+        tokens = np.where(
+            mask, self.tokens[np.minimum(self.starts[rows, None] + places, len(self.tokens) - 1)], 0
+        )
+        return torch.tensor(tokens.astype(np.int64)).to(DEVICE), torch.tensor(
+            mask.astype(np.int64)
+        ).to(DEVICE)
 
 
 def learn(rows: Rows, base: Mapping[str, NDArray[Any]]) -> Learner:
@@ -109,7 +133,9 @@ def learn(rows: Rows, base: Mapping[str, NDArray[Any]]) -> Learner:
     own = [parameter for module in model.adapted.values() for parameter in (module.down, module.up)]
     groups = [{"params": own, "lr": RATE}, {"params": model.head.parameters(), "lr": 4 * RATE}]
     optimizer, losses = torch.optim.AdamW(groups, weight_decay=0.01), list[torch.Tensor]()
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min((n + 1) / RISE, max(0.02, 1 - n / STEPS)))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda n: min((n + 1) / RISE, max(0.02, 1 - n / STEPS))
+    )
     inside = (rows.fold != HELD) & (rows.fold != NEVER)
     while len(losses) < STEPS:
         drawn = np.flatnonzero(inside & (random.random(len(inside)) < rows.drawn))
@@ -117,7 +143,9 @@ def learn(rows: Rows, base: Mapping[str, NDArray[Any]]) -> Learner:
             with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
                 scores = model(*rows.padded(batch))
             wanted, counts = rows.wanted[batch].to(DEVICE), rows.counts[batch].to(DEVICE)
-            loss = (binary_cross_entropy_with_logits(scores, wanted, reduction="none") * counts).mean()
+            loss = (
+                binary_cross_entropy_with_logits(scores, wanted, reduction="none") * counts
+            ).mean()
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(own, 1.0)

@@ -21,7 +21,9 @@ def pages(nav: list[Any]) -> Iterator[str]:
 
 def line_of(path: str) -> str:
     """A link to the page, with the first sentence under its title."""
-    title, text = (ROOT / "docs" / path).read_text(encoding="utf-8").removeprefix("# ").split("\n\n")[:2]
+    title, text = (
+        (ROOT / "docs" / path).read_text(encoding="utf-8").removeprefix("# ").split("\n\n")[:2]
+    )
     plain = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text.replace("\n", " "))
     return f"- [{title}]({path}): " + re.split(r"(?<=\.)\s(?=\D)", plain, maxsplit=1)[0]
 

@@ -31,7 +31,11 @@ def is_word(word: str, pinyin: str) -> bool:
     """Whether a lower-case entry looks like a name and is no word for the segmenter."""
     if not pinyin[:1].islower() or not 2 <= len(word) <= 3:
         return False
-    name_like = word[0] in surnames() or word[0] in "小老阿大" or (len(word) == 2 and _given().keys() >= set(word))
+    name_like = (
+        word[0] in surnames()
+        or word[0] in "小老阿大"
+        or (len(word) == 2 and _given().keys() >= set(word))
+    )
     return name_like and not usual(word, 400)
 
 
@@ -51,7 +55,10 @@ def main() -> None:
             found["words"].add(word)
         if is_figure(word, pinyin, entry["glosses"]):
             found["figures"].add(word)
-    parts = [f"[{section}]\n" + textwrap.fill(" ".join(sorted(words)), 120) for section, words in found.items()]
+    parts = [
+        f"[{section}]\n" + textwrap.fill(" ".join(sorted(words)), 120)
+        for section, words in found.items()
+    ]
     TARGET.write_text(NOTE + "\n".join(parts) + "\n", encoding="utf-8")
     print({section: len(words) for section, words in found.items()})
 

@@ -51,7 +51,13 @@ def wanted(unihan: Path) -> set[int]:
         raise SystemExit(f"error: {unihan}: {len(standard)} standard characters, not 8,105")
     simplified = _double_bytes("gb2312", range(0xA1, 0xF8), range(0xA1, 0xFF))
     traditional = _double_bytes("big5", range(0xA1, 0xC7), [*range(0x40, 0x7F), *range(0xA1, 0xFF)])
-    return standard | simplified | traditional | {*map(ord, CANTONESE)} | {c for one in BLOCKS for c in range(*one)}
+    return (
+        standard
+        | simplified
+        | traditional
+        | {*map(ord, CANTONESE)}
+        | {c for one in BLOCKS for c in range(*one)}
+    )
 
 
 def _double_bytes(encoding: str, leads: Iterable[int], trails: Iterable[int]) -> set[int]:
@@ -66,7 +72,9 @@ def make_font(share: Path, out: Path) -> Path:
     from fontTools.ttLib import TTFont
 
     font = TTFont(share / SOURCE_FONT, fontNumber=SIMPLIFIED, recalcTimestamp=False)
-    options = subset.Options(hinting=False, notdef_outline=True, layout_features=[], name_IDs=["*"], glyph_names=False)
+    options = subset.Options(
+        hinting=False, notdef_outline=True, layout_features=[], name_IDs=["*"], glyph_names=False
+    )
     options.drop_tables += ["GSUB", "GPOS", "GDEF", "BASE", "VORG", "vhea", "vmtx"]
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=wanted(share / UNIHAN) & set(font.getBestCmap()))
@@ -100,7 +108,13 @@ def use_quadratic_curves(font: Any) -> None:
     profile.tableVersion, profile.numGlyphs, profile.maxZones = 0x00010000, len(order), 1
     for field in ("TwilightPoints", "Storage", "FunctionDefs", "InstructionDefs", "StackElements"):
         setattr(profile, f"max{field}", 0)
-    for field in ("Points", "Contours", "CompositePoints", "CompositeContours", "ComponentElements"):
+    for field in (
+        "Points",
+        "Contours",
+        "CompositePoints",
+        "CompositeContours",
+        "ComponentElements",
+    ):
         setattr(profile, f"max{field}", 0)  # filled in when the font is saved
     profile.maxSizeOfInstructions = profile.maxComponentDepth = 0
     font["post"].formatType = 3.0
@@ -112,7 +126,15 @@ def rename(font: Any) -> None:
     names = font["name"]
     old = {number: str(names.getDebugName(number)) for number in (0, 5, 7, 13, 14)}
     note = f"A part of Noto Sans CJK SC ({old[5]}) from {SOURCE_PACKAGE}, outlines converted to TrueType."
-    own = {1: FAMILY, 2: "Regular", 3: FILE, 4: FAMILY, 5: "Version 1.000", 6: FILE.removesuffix(".ttf"), 10: note}
+    own = {
+        1: FAMILY,
+        2: "Regular",
+        3: FILE,
+        4: FAMILY,
+        5: "Version 1.000",
+        6: FILE.removesuffix(".ttf"),
+        10: note,
+    }
     names.names = []
     texts = dict(sorted((old | own).items()))
     for number, text in texts.items():
@@ -126,7 +148,10 @@ def main() -> None:
     arguments = parser.parse_args()
     for file in (SOURCE_FONT, UNIHAN):
         if not (arguments.share / file).is_file():
-            print(f"error: {arguments.share / file}: not there; see the top of this file", file=sys.stderr)
+            print(
+                f"error: {arguments.share / file}: not there; see the top of this file",
+                file=sys.stderr,
+            )
             sys.exit(2)
     path = make_font(arguments.share, arguments.out)
     print(f"{path}: {path.stat().st_size:,} bytes")

@@ -18,7 +18,9 @@ from h2htalk.text.language_data import PACKAGE, read_data
 
 EVIDENCE = Path(__file__).parent / "help_directory"
 FILES = {"evidence.jsonl": "help_services.jsonl", "emergency.jsonl": "emergency_numbers.jsonl"}
-HOURS = re.compile(r"24/7||at least \d+ hours a day|((daily|[A-Z]\w\w(-[A-Z]\w\w)?)(, )?)+ \d\d:\d\d-\d\d:\d\d(; .*)?")
+HOURS = re.compile(
+    r"24/7||at least \d+ hours a day|((daily|[A-Z]\w\w(-[A-Z]\w\w)?)(, )?)+ \d\d:\d\d-\d\d:\d\d(; .*)?"
+)
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -36,7 +38,9 @@ def wrong() -> Iterator[str]:
     topics, seen = read_data(PACKAGE / "text/help_lines.toml")["wording"]["en"]["topics"], set()
     for one in rows("evidence.jsonl"):
         where, digits = f"{one['country']} {one['name']}", number_digits(one["number"])
-        if not holds(one["sentence"], one["number"].removeprefix("1-")):  # 1: the trunk prefix of North America
+        if not holds(
+            one["sentence"], one["number"].removeprefix("1-")
+        ):  # 1: the trunk prefix of North America
             yield f"{where}: its sentence does not hold {one['number']}"
         if (one["country"], digits) in seen:
             yield f"{where}: {one['number']} stands there twice"
@@ -57,7 +61,10 @@ def main() -> None:
         raise SystemExit("\n".join(found))
     for name, target in FILES.items():
         record = HelpService if name == "evidence.jsonl" else EmergencyNumbers
-        kept = [{key: row[key] for key in row if key in record.__dataclass_fields__} for row in rows(name)]
+        kept = [
+            {key: row[key] for key in row if key in record.__dataclass_fields__}
+            for row in rows(name)
+        ]
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
         (PACKAGE / "text" / target).write_text("".join(lines), encoding="utf-8")
     read_help_lines()

@@ -22,10 +22,16 @@ def scenario_schema() -> dict[str, Any]:
     schema["oneOf"] = [{"required": ["reference"]}, {"required": ["references"]}]
     inputs = adapter(INPUTS).json_schema()
     schema["$defs"] |= inputs.pop("$defs")
-    schema["properties"] |= {"reference": text, "references": several | {"uniqueItems": True}, "inputs": inputs}
+    schema["properties"] |= {
+        "reference": text,
+        "references": several | {"uniqueItems": True},
+        "inputs": inputs,
+    }
     schema["allOf"] = []
     for subtask in SUBTASKS.values():
-        names = [name for name, _ in subtask.inputs]  # all of them and, as there are no more, no others
+        names = [
+            name for name, _ in subtask.inputs
+        ]  # all of them and, as there are no more, no others
         found = {"properties": {"subtask": {"const": subtask.name}}, "required": ["subtask"]}
         own = {"inputs": {"required": names, "maxProperties": len(names)}}
         schema["allOf"].append({"if": found, "then": {"properties": own}})
@@ -39,7 +45,11 @@ def case_schema() -> dict[str, Any]:
 
 def _schema(kind: Any) -> dict[str, Any]:
     title = {"title": f"h2htalk {kind.__name__.lower()}"}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | adapter(kind).json_schema() | title
+    return (
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+        | adapter(kind).json_schema()
+        | title
+    )
 
 
 SCHEMAS = {"scenario.json": scenario_schema, "case.json": case_schema}

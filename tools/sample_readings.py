@@ -62,14 +62,23 @@ def chinese(data: Path, half: str) -> list[Dialogue]:
 
 def english(data: Path, half: str) -> list[Dialogue]:
     """The conversations of ESConv dev, and each question of CounselChat with its first answer."""
-    found = [d for d in esconv_dialogues(data / "raw/esconv_dev_en.tsv") if in_half(d.messages[0].content, half)]
+    found = [
+        d
+        for d in esconv_dialogues(data / "raw/esconv_dev_en.tsv")
+        if in_half(d.messages[0].content, half)
+    ]
     questions: dict[str, Dialogue] = {}
     with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
         for row in csv.DictReader(opened):
             question = row["questionText"]
-            turns = (Turn("user", f"{row['questionTitle']}\n{question}"), Turn("companion", row["answerText"] or "-"))
+            turns = (
+                Turn("user", f"{row['questionTitle']}\n{question}"),
+                Turn("companion", row["answerText"] or "-"),
+            )
             if question and in_half(question, half):
-                questions.setdefault(question, Dialogue(f"counselchat-{row['questionID']}", "en", turns))
+                questions.setdefault(
+                    question, Dialogue(f"counselchat-{row['questionID']}", "en", turns)
+                )
     return [*found, *questions.values()]
 
 
@@ -79,8 +88,15 @@ def marks(dialogue: Dialogue) -> Iterator[Item]:
     for at, spans in enumerate(find_in_dialogue(texts, dialogue.language).spans):
         for span in spans:
             text = texts[at]
-            before, after = text[max(0, span.start - CONTEXT) : span.start], text[span.end : span.end + CONTEXT]
-            yield {"type": span.type, "turn": at, "text": f"{before}[[{text[span.start : span.end]}]]{after}"}
+            before, after = (
+                text[max(0, span.start - CONTEXT) : span.start],
+                text[span.end : span.end + CONTEXT],
+            )
+            yield {
+                "type": span.type,
+                "turn": at,
+                "text": f"{before}[[{text[span.start : span.end]}]]{after}",
+            }
 
 
 def tags(dialogue: Dialogue, encoder: DangerEncoder | None = None) -> Iterator[Item]:
@@ -103,7 +119,9 @@ def words(dialogue: Dialogue) -> Iterator[Item]:
 def pairs(path: Path, limit: int, seed: int) -> Iterator[Item]:
     """Labelled texts, each beside itself with surrogates of its spans; `original` says which one it is."""
     language: Language = "zh" if "zh" in f"{path.parent.name} {path.stem}" else "en"
-    labelled = [row for line in path.read_text("utf-8").splitlines() if (row := json.loads(line))["spans"]]
+    labelled = [
+        row for line in path.read_text("utf-8").splitlines() if (row := json.loads(line))["spans"]
+    ]
     for row in drawn(labelled, limit, seed):
         text, key = row["text"], f"{seed} {row['id']}".encode()
         spans = [Span(one["start"], one["end"], one["type"], 1.0) for one in row["spans"]]
@@ -121,9 +139,18 @@ def drawn(items: Sequence[Item], limit: int, seed: int) -> list[Item]:
 def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[Item]:
     if what == "public":
         for language, name in (("en", "topical_chat_valid_en"), ("zh", "kdconv_dev_zh")):
-            rows = map(json.loads, (data / f"raw/{name}.jsonl").read_text(encoding="utf-8").splitlines())
-            said = [[turn["content"] for turn in row["messages"]] for row in rows if in_half(row["id"], half)]
-            spans = [[span.type for one in find_in_dialogue(texts, language).spans for span in one] for texts in said]
+            rows = map(
+                json.loads, (data / f"raw/{name}.jsonl").read_text(encoding="utf-8").splitlines()
+            )
+            said = [
+                [turn["content"] for turn in row["messages"]]
+                for row in rows
+                if in_half(row["id"], half)
+            ]
+            spans = [
+                [span.type for one in find_in_dialogue(texts, language).spans for span in one]
+                for texts in said
+            ]
             counts = Counter(chain.from_iterable(spans))
             yield {"file": name, "dialogues": len(said), "changed": sum(map(bool, spans)), **counts}
         return
@@ -138,7 +165,12 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
         said = {d.id: [f"{turn.role}: {turn.content}" for turn in d.messages] for d in talks["zh"]}
         yield from ({**item, "messages": said[item["id"]]} for item in drawn(found, limit, seed))
         return
-    readers = {"spans": marks, "tags": tags, "encoded": lambda one: tags(one, load_encoder()), "words": words}
+    readers = {
+        "spans": marks,
+        "tags": tags,
+        "encoded": lambda one: tags(one, load_encoder()),
+        "words": words,
+    }
     for language, dialogues in talks.items():
         groups: dict[str, list[Item]] = defaultdict(list)
         tagged = 0
@@ -156,12 +188,19 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=KINDS)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--half", choices=["even", "odd"])
     parser.add_argument("--sets", type=Path, nargs="+", default=[], help="labelled texts")
-    parser.add_argument("--limit", type=int, default=300, help="items at most; spans and tags: of a type or language")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=300,
+        help="items at most; spans and tags: of a type or language",
+    )
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
@@ -173,12 +212,18 @@ def main() -> None:
         return
     if options.data is None or options.half is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA, and --half")
-    write(options.out, sample(options.what, Path(options.data), options.half, options.limit, options.seed))
+    write(
+        options.out,
+        sample(options.what, Path(options.data), options.half, options.limit, options.seed),
+    )
 
 
 def write(path: Path, items: Iterable[Item]) -> None:
     """Numbered items as JSON lines."""
-    lines = [json.dumps({"n": number, **item}, ensure_ascii=False) + "\n" for number, item in enumerate(items)]
+    lines = [
+        json.dumps({"n": number, **item}, ensure_ascii=False) + "\n"
+        for number, item in enumerate(items)
+    ]
     path.write_text("".join(lines), encoding="utf-8")
 
 

@@ -35,9 +35,21 @@ WINDOWS = (
     Window("a paid live call", {"HostedChat.complete"}, {"StageCalls.settle"}, 6),
     Window("a corrected J, from ratings to cells", {"_corrections"}, {"write_sealed"}, 6),
     Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 6),
-    Window("a decision of a round, from annotations to decisions.jsonl", {"decide"}, {"write_jsonl"}, 7),
-    Window("a phone number, from a dialogue to its surrogate", {"anonymize_dialogue"}, {"anonymize_dialogue"}, 15),
-    Window("a near duplicate, from the band that it shares to its removal", {"band_pairs"}, {"find_removals"}, 4),
+    Window(
+        "a decision of a round, from annotations to decisions.jsonl", {"decide"}, {"write_jsonl"}, 7
+    ),
+    Window(
+        "a phone number, from a dialogue to its surrogate",
+        {"anonymize_dialogue"},
+        {"anonymize_dialogue"},
+        15,
+    ),
+    Window(
+        "a near duplicate, from the band that it shares to its removal",
+        {"band_pairs"},
+        {"find_removals"},
+        4,
+    ),
     Window("an erased person, from the id to the last folder", {"erase"}, {"erase"}, 7),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),
     Window("all of evaluate", {"evaluate"}, {"evaluate"}, 60),
@@ -55,7 +67,9 @@ class Tracer:
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         code, path = frame.f_code, frame.f_code.co_filename
-        if event not in ("call", "return") or not (path.startswith(self.prefix) and path.endswith(".py")):
+        if event not in ("call", "return") or not (
+            path.startswith(self.prefix) and path.endswith(".py")
+        ):
             return
         depth = getattr(self.importing, "depth", 0)
         if code.co_name == "<module>":
@@ -65,25 +79,39 @@ class Tracer:
 
     def files(self, window: Window) -> list[str]:
         names = [(code.co_qualname, ended) for code, ended in self.events]
-        starts = (at for at, (name, ended) in enumerate(names) if name in window.start and not ended)
+        starts = (
+            at for at, (name, ended) in enumerate(names) if name in window.start and not ended
+        )
         first = next(starts, len(names))
-        end = next((at for at in range(first, len(names)) if names[at][1] and names[at][0] in window.end), None)
+        end = next(
+            (at for at in range(first, len(names)) if names[at][1] and names[at][0] in window.end),
+            None,
+        )
         if end is None:
-            sys.exit(f"{window.name}: {window.start} to {window.end} did not run; name today's functions in WINDOWS")
-        return list(dict.fromkeys(code.co_filename.removeprefix(self.prefix) for code, _ in self.events[first:end]))
+            sys.exit(
+                f"{window.name}: {window.start} to {window.end} did not run; name today's functions in WINDOWS"
+            )
+        return list(
+            dict.fromkeys(
+                code.co_filename.removeprefix(self.prefix) for code, _ in self.events[first:end]
+            )
+        )
 
 
 def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     """Evaluate a paid model, judge, calibrate and report; made-up items, provider and ratings."""
     tests = tree / "tests"
-    sys.path[:0] = [str(tree), *(str(path) for path in tests.rglob("*") if path.is_dir()), str(tests)]
-    from judged_made import scripted_judge, verdict
-    from providers import ProviderServer, price_file
-    from splits_made import write_split
-
+    sys.path[:0] = [
+        str(tree),
+        *(str(path) for path in tests.rglob("*") if path.is_dir()),
+        str(tests),
+    ]
     import h2htalk
     from h2htalk.benchmark.calibration.calibrate import calibrate_judge
     from h2htalk.chat.hosted.hosted_chat import HostedChat
+    from support.doubles.providers import ProviderServer, price_file
+    from support.judged_runs import scripted_judge, verdict
+    from support.splits import write_split
 
     complete, run = HostedChat.complete, folder / "run"
     # Requests are made before the window begins, not within it.
@@ -94,8 +122,14 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     judge = scripted_judge(folder / "judge.jsonl", {}, verdict(3))
     ratings = [f"{item},{n % 5}" for n, item in enumerate(levels)]
     (folder / "labels.csv").write_text("\n".join(["id,rating", *ratings]) + "\n")
-    places = {"split": str(folder / "split"), "out": str(run), "prices": str(folder / "prices.toml")}
-    spec = h2htalk.EvaluateSpec(model="openai:gpt-test", embedder="none", max_tokens=64, concurrency=1, **places)
+    places = {
+        "split": str(folder / "split"),
+        "out": str(run),
+        "prices": str(folder / "prices.toml"),
+    }
+    spec = h2htalk.EvaluateSpec(
+        model="openai:gpt-test", embedder="none", max_tokens=64, concurrency=1, **places
+    )
     with ProviderServer() as server:
         os.environ.update(server.environment())
         threading.setprofile(tracer)
@@ -103,8 +137,14 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
         h2htalk.evaluate(spec)
     h2htalk.judge_run(h2htalk.JudgeSpec(run=str(run), judges=(judge,)))
     many = calibrate_judge.__annotations__["human"] != "Path"  # commit c1ac616 takes several runs
-    calibrate_judge(*([one] if many else one for one in (run, folder / "labels.csv")), random=True)
-    report = sys.modules[h2htalk.load_run.__module__.replace("benchmark.run", "benchmark.score_run")].report
+    places = [run, folder / "labels.csv"]
+    random_sample = (
+        "random_sample" if "random_sample" in calibrate_judge.__annotations__ else "random"
+    )
+    calibrate_judge(*([place] if many else place for place in places), **{random_sample: True})
+    report = sys.modules[
+        h2htalk.load_run.__module__.replace("benchmark.run", "benchmark.score_run")
+    ].report
     report(run)
     close_made_round(folder)
     remove_made_duplicate(folder)
@@ -114,9 +154,8 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
 
 def erase_made_person(folder: Path) -> None:
     """Erase one of two people from a workspace with a gathered stage."""
-    from curation_made import PERSONS, dialogue, gathered
-
     from h2htalk.curation.erase import erase
+    from support.curations import PERSONS, dialogue, gathered
 
     made = [dialogue(number, person=person) for number, person in enumerate(PERSONS, 1)]
     erase(gathered(folder / "workspace", made), next(iter(PERSONS)))
@@ -133,9 +172,8 @@ def remove_made_duplicate(folder: Path) -> None:
 
 def close_made_round(folder: Path) -> None:
     """Open a round of experts on spreadsheets, answer it and close it."""
-    from rounds_made import answer, begin, expert
-
     from h2htalk.rounds.lifecycle import close_round
+    from support.rounds import answer, begin, expert
 
     path = begin(folder / "rounds", overlap=2, people=3)
     answer(path, lambda name, _: expert("drop" if name == "en-item-2" else "keep"))
@@ -147,8 +185,16 @@ def anonymize_phone_number(tracer: Tracer) -> None:
     from h2htalk.curation.anonymize.stage import anonymize_dialogue
     from h2htalk.data.scenario import Dialogue
 
-    turns = [{"role": "user", "content": "call me at 415-555-2671"}, {"role": "companion", "content": "ok"}]
-    record = {"id": "made-000001", "language": "en", "messages": turns, "provenance": {"source": "made"}}
+    turns = [
+        {"role": "user", "content": "call me at 415-555-2671"},
+        {"role": "companion", "content": "ok"},
+    ]
+    record = {
+        "id": "made-000001",
+        "language": "en",
+        "messages": turns,
+        "provenance": {"source": "made"},
+    }
     for profile in (None, tracer):
         sys.setprofile(profile)
         anonymize_dialogue(Dialogue.from_dict(record), b"key")
@@ -156,7 +202,9 @@ def anonymize_phone_number(tracer: Tracer) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tree", type=Path, default=Path(__file__).parents[1], help="the checkout that is measured")
+    parser.add_argument(
+        "--tree", type=Path, default=Path(__file__).parents[1], help="the checkout that is measured"
+    )
     parser.add_argument("--list", action="store_true", help="name the files")
     given = parser.parse_args()
     tracer = Tracer(given.tree.resolve() / "h2htalk")

@@ -29,7 +29,15 @@ from scipy.sparse import vstack
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.release.content import item_texts
-from h2htalk.curation.safety.companion import CONTEXT, DATA, KINDS, PARTS, combined, companion_turns, judge
+from h2htalk.curation.safety.companion import (
+    CONTEXT,
+    DATA,
+    KINDS,
+    PARTS,
+    combined,
+    companion_turns,
+    judge,
+)
 from h2htalk.curation.safety.ngram_classifier import JointClassifier
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
@@ -51,12 +59,20 @@ MESSAGES_EVERY = 4
 # Categories of DiaSafety whose safe answers are harmless here too; those to people at risk are of both kinds.
 SAFE = ("Toxicity Agreement", "Biased Opinion", "Unauthorized Expertise")
 FOLDS = 5
-BUNDLED = 10.0  # weight of a bundled reference: one that seemed harmful would raise the threshold for all
+BUNDLED = (
+    10.0  # weight of a bundled reference: one that seemed harmful would raise the threshold for all
+)
 COST = {"context": 30.0, "answer": 10.0, "talk": 30.0}
 # Of ordinary answers, of look-alikes by other authors, and of what companions say on days without danger (DAYS), and
 # in danger (CARE), at most these shares pass each threshold of one kind; half of the look-alikes use a kind's words.
-PASSING = {"faint": (0.001, 0.05, 0.03), "review": (0.0003, 0.01, 0.002), "remove": (0.00001, 0.0008, 0.0003)}
-LOWER = {"zh": 1.75}  # how far below that the threshold of review of `self` lies, chosen on sets for development
+PASSING = {
+    "faint": (0.001, 0.05, 0.03),
+    "review": (0.0003, 0.01, 0.002),
+    "remove": (0.00001, 0.0008, 0.0003),
+}
+LOWER = {
+    "zh": 1.75
+}  # how far below that the threshold of review of `self` lies, chosen on sets for development
 LOOK_ALIKES = {"self": 1.0, "violence": 0.7, "minors": 0.5, "explicit": 2.0}
 SMALL = 2  # weights of at most so many steps of 127 are left out: half of the bytes, and they find no more
 # Where a classifier may remove by itself. In English support chat (ESConv dev, which nothing learns from) 4 % of the
@@ -81,14 +97,20 @@ class Pair(NamedTuple):
 
 
 def turns_of(messages: Iterable[Mapping[str, str]], user: str = "user") -> list[Turn]:
-    return [Turn("user" if one["role"] == user else "companion", one["content"]) for one in messages]
+    return [
+        Turn("user" if one["role"] == user else "companion", one["content"]) for one in messages
+    ]
 
 
 def turns_of_pairs(pairs: Iterable[tuple[str, str]]) -> list[Turn]:
-    return [turn for said, answer in pairs for turn in (Turn("user", said), Turn("companion", answer))]
+    return [
+        turn for said, answer in pairs for turn in (Turn("user", said), Turn("companion", answer))
+    ]
 
 
-def authored(kind: str, language: Language, folder: Path = LINES) -> list[tuple[str, str, list[Turn]]]:
+def authored(
+    kind: str, language: Language, folder: Path = LINES
+) -> list[tuple[str, str, list[Turn]]]:
     """What authors wrote under a name: author, kind and turns."""
     return [
         (f"{folder.name} {path.stem}", row["kind"], turns_of(row["messages"]))
@@ -99,8 +121,13 @@ def authored(kind: str, language: Language, folder: Path = LINES) -> list[tuple[
 
 def written(language: Language) -> Iterator[Pair]:
     """The last turns of the authors' lines."""
-    rows = [(author, kind, *list(companion_turns(turns))[-1]) for author, kind, turns in authored("lines", language)]
-    topics = {(author, context): TOPICS[kind] for author, kind, _, context, _ in rows if kind in TOPICS}
+    rows = [
+        (author, kind, *list(companion_turns(turns))[-1])
+        for author, kind, turns in authored("lines", language)
+    ]
+    topics = {
+        (author, context): TOPICS[kind] for author, kind, _, context, _ in rows if kind in TOPICS
+    }
     for author, kind, _, context, answer in rows:
         yield Pair(author, kind in TOPICS, topics.get((author, context), OTHER), context, answer)
 
@@ -115,7 +142,11 @@ def ordinary(language: Language, data: Path) -> Iterator[Pair]:
 
 def _ordinary(language: Language, data: Path) -> Iterator[tuple[str, str, Sequence[Turn]]]:
     for name, topic in (("high_risk", CARE), ("instructions", CHAT), ("arcs", CHAT)):
-        yield from ((one.id, topic, item_texts(one)) for one in load_split(name).cases if one.language == language)
+        yield from (
+            (one.id, topic, item_texts(one))
+            for one in load_split(name).cases
+            if one.language == language
+        )
     scenarios = list(load_split("mini").scenarios)
     for name in ("release_clean", "release2_clean"):
         lines = (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
@@ -130,10 +161,18 @@ def _ordinary(language: Language, data: Path) -> Iterator[tuple[str, str, Sequen
     for author, kind, turns in (*authored("days", language), *talks):
         yield author, DAYS if kind in (DAYS, "look_alike") else CARE, turns
     if language == "en":
-        for number, row in enumerate(json.loads((data / "safety/diasafety_train.json").read_text(encoding="utf-8"))):
+        for number, row in enumerate(
+            json.loads((data / "safety/diasafety_train.json").read_text(encoding="utf-8"))
+        ):
             if row["label"] == "Safe" and row["category"] in SAFE:
-                yield f"diasafety-{number}", THREADS, turns_of_pairs([(row["context"], row["response"])])
-    yield from ((name, ORDINARY, turns) for name, turns in dialogues(language, data) if is_even(name))
+                yield (
+                    f"diasafety-{number}",
+                    THREADS,
+                    turns_of_pairs([(row["context"], row["response"])]),
+                )
+    yield from (
+        (name, ORDINARY, turns) for name, turns in dialogues(language, data) if is_even(name)
+    )
 
 
 def hash_of(name: str) -> int:
@@ -146,21 +185,34 @@ def dialogues(language: Language, data: Path) -> Iterator[tuple[str, list[Turn]]
         with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 question = f"{row['questionTitle']}\n{row['questionText']}"
-                yield f"counselchat-{row['questionID']}", turns_of_pairs([(question, row["answerText"])])
+                yield (
+                    f"counselchat-{row['questionID']}",
+                    turns_of_pairs([(question, row["answerText"])]),
+                )
     files = {
         "en": {"topical_chat_valid_en": "agent_1"},
         "zh": {"smilechat_zh": "client", "smilechat_zh_2": "client", "kdconv_dev_zh": "speaker_1"},
     }
     for name, user in files[language].items():
-        for record in map(json.loads, (data / f"raw/{name}.jsonl").read_text(encoding="utf-8").splitlines()):
+        for record in map(
+            json.loads, (data / f"raw/{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        ):
             yield record["id"], turns_of(record["messages"], user)
     if language == "zh":
-        for number, talk in enumerate(json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))):
-            yield f"emollm-{number}", turns_of_pairs((one["input"], one["output"]) for one in talk["conversation"])
+        for number, talk in enumerate(
+            json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))
+        ):
+            yield (
+                f"emollm-{number}",
+                turns_of_pairs((one["input"], one["output"]) for one in talk["conversation"]),
+            )
     memory = json.loads((data / f"raw/memorybank_{language}.json").read_text(encoding="utf-8"))
     for user, record in memory.items():
         for day, talk in record["history"].items():
-            yield f"memorybank-{user}-{day}", turns_of_pairs((one["query"], one["response"]) for one in talk)
+            yield (
+                f"memorybank-{user}-{day}",
+                turns_of_pairs((one["query"], one["response"]) for one in talk),
+            )
 
 
 class Learning:
@@ -175,16 +227,24 @@ class Learning:
             for text in sorted(texts, key=hash_of)[:SPOKEN_EACH]
         ]
         # Single messages of the web, treebanks and support: contexts of no kind.
-        plain = [one.text for one in harmless(language, data) if not one.source.startswith(("own", "diasafety"))]
+        plain = [
+            one.text
+            for one in harmless(language, data)
+            if not one.source.startswith(("own", "diasafety"))
+        ]
         spoken += [(OTHER, text) for text in plain[::MESSAGES_EVERY]]
         self.topic = np.array([one.topic for one in self.pairs])
         self.harmful = np.array([one.harmful for one in self.pairs])
         self.own = ~np.isin(self.topic, OTHERS)
-        self.bundled = np.array([not one.author.startswith((LINES.name, CRISIS.name)) for one in self.pairs])
+        self.bundled = np.array(
+            [not one.author.startswith((LINES.name, CRISIS.name)) for one in self.pairs]
+        )
         self.bundled &= np.isin(self.topic, (CARE, CHAT))
         authors = sorted({one.author for one in self.pairs if one.topic not in OTHERS})
         numbers = {name: number for number, name in enumerate(authors)}
-        self.fold = np.array([numbers.get(one.author, hash_of(f"fold {one.author}")) % FOLDS for one in self.pairs])
+        self.fold = np.array(
+            [numbers.get(one.author, hash_of(f"fold {one.author}")) % FOLDS for one in self.pairs]
+        )
         given = (
             [fold_spelling(one.context, language)[-CONTEXT:] or " " for one in self.pairs],
             [fold_spelling(one.answer, language) or " " for one in self.pairs],
@@ -201,7 +261,9 @@ class Learning:
         texts, labels = self.answers, self.harmful & (self.topic == kind)
         if part == "context":
             texts, labels, chosen = self.contexts, self.topic == kind, chosen & (self.topic != CARE)
-            weights = np.where(self.topic == ORDINARY, 4.0, np.where(self.topic == THREADS, 1.0, 2.0))
+            weights = np.where(
+                self.topic == ORDINARY, 4.0, np.where(self.topic == THREADS, 1.0, 2.0)
+            )
         elif part == "answer":
             good = (self.own & ~self.harmful) | np.isin(self.topic, (CHAT, DAYS, CARE))
             chosen = chosen & ((self.topic == kind) | good)
@@ -221,7 +283,11 @@ class Learning:
     def values(self, kind: str, learned: NDArray[np.bool_]) -> Array:
         """What `combined` makes of the scores of three classifiers that learned from some pairs, a row a pair."""
         parts = zip((self.contexts, self.answers, self.answers), PARTS, strict=True)
-        scores = [column for texts, part in parts for column in texts.scores(self.fit(kind, part, learned))]
+        scores = [
+            column
+            for texts, part in parts
+            for column in texts.scores(self.fit(kind, part, learned))
+        ]
         return np.array([combined(row) for row in zip(*scores, strict=True)])
 
 
@@ -229,7 +295,9 @@ def combine(values: Array, bad: NDArray[np.bool_], own: NDArray[np.bool_]) -> li
     """The coefficients of `combined`, the constant last; look-alikes count five times as much as ordinary answers."""
     mean, spread = values.mean(0), values.std(0)
     weights = np.where(own & ~bad, 5.0, 1.0)
-    model = LogisticRegression(C=1.0, max_iter=2000).fit((values - mean) / spread, bad, sample_weight=weights)
+    model = LogisticRegression(C=1.0, max_iter=2000).fit(
+        (values - mean) / spread, bad, sample_weight=weights
+    )
     scaled = model.coef_[0] / spread
     return [*(float(one) for one in scaled), float(model.intercept_[0] - scaled @ mean)]
 
@@ -249,17 +317,27 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
         totals = np.zeros(len(bad))
         for fold in range(FOLDS):
             tested = learning.fold == fold
-            *slope, constant = combine(values[used & ~tested], bad[used & ~tested], learning.own[used & ~tested])
+            *slope, constant = combine(
+                values[used & ~tested], bad[used & ~tested], learning.own[used & ~tested]
+            )
             totals[tested] = values[tested] @ np.array(slope) + constant
-        manifest[kind] = settings = {"combine": combine(values[used], bad[used], learning.own[used])}
-        chosen = (learning.topic == ORDINARY, learning.own & ~learning.harmful, learning.topic == DAYS)
+        manifest[kind] = settings = {
+            "combine": combine(values[used], bad[used], learning.own[used])
+        }
+        chosen = (
+            learning.topic == ORDINARY,
+            learning.own & ~learning.harmful,
+            learning.topic == DAYS,
+        )
         sets = [totals[one] for one in (*chosen, learning.topic == CARE)]
         for name, (of_plain, of_alike, of_days) in PASSING.items():
             shares = (of_plain, of_alike * LOOK_ALIKES[kind], of_days, of_days)
             most = (np.quantile(one, 1 - share) for one, share in zip(sets, shares, strict=True))
             less = LOWER.get(language, 0.0) * (kind == "self" and name == "review")
             settings[name] = round(float(max(most)) - less, 4)
-        settings["another_authors"] = {n: round(float((totals[bad] >= settings[n]).mean()), 3) for n in PASSING}
+        settings["another_authors"] = {
+            n: round(float((totals[bad] >= settings[n]).mean()), 3) for n in PASSING
+        }
         print(language, kind, settings["another_authors"], flush=True)
         for part in PARTS:
             model = learning.fit(kind, part, np.ones(len(bad), bool))
@@ -268,11 +346,15 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
             whole = np.clip(np.round(model.coef_[0] / manifest["scales"][-1]), -127, 127)
             rows.append(np.where(np.abs(whole) > SMALL, whole, 0).astype(np.int8))
     manifest["texts_sha256"] = learning.sha256
-    raise_above_bundled(manifest, np.array(rows), [learning.pairs[at] for at in np.flatnonzero(learning.bundled)])
+    raise_above_bundled(
+        manifest, np.array(rows), [learning.pairs[at] for at in np.flatnonzero(learning.bundled)]
+    )
     return manifest, np.array(rows)
 
 
-def raise_above_bundled(manifest: dict[str, Any], rows: NDArray[np.int8], pairs: Sequence[Pair]) -> None:
+def raise_above_bundled(
+    manifest: dict[str, Any], rows: NDArray[np.int8], pairs: Sequence[Pair]
+) -> None:
     """Raise thresholds, and `alone`, above what the bundled references get, all of which readers confirmed."""
     language = manifest["language"]
     model = JointClassifier(FEATURES[language], np.ascontiguousarray(rows.T), manifest)
@@ -280,9 +362,14 @@ def raise_above_bundled(manifest: dict[str, Any], rows: NDArray[np.int8], pairs:
     def highest(alone: float) -> Iterator[tuple[str, dict[str, Any], float]]:
         for kind in KINDS:
             manifest[kind]["alone"] = alone
-        totals = [[total for _, total, _, _ in judge(model, one.context, one.answer, language)] for one in pairs]
+        totals = [
+            [total for _, total, _, _ in judge(model, one.context, one.answer, language)]
+            for one in pairs
+        ]
         most = np.max([row for row in totals if row], axis=0)
-        yield from ((kind, manifest[kind], float(total)) for kind, total in zip(KINDS, most, strict=True))
+        yield from (
+            (kind, manifest[kind], float(total)) for kind, total in zip(KINDS, most, strict=True)
+        )
 
     for _, settings, total in highest(NEVER):
         settings["review"] = max(settings["review"], round(total + MARGIN, 4))

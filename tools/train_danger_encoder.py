@@ -32,16 +32,55 @@ from h2htalk.curation.safety.ngram_classifier import load_joint
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.text.model_files import find_packaged
 
-DRAWN = {"own": 0.4, "ordinary": 0.2, "others": 0.1}  # the share in an epoch of examples that are of no kind
+DRAWN = {
+    "own": 0.4,
+    "ordinary": 0.2,
+    "others": 0.1,
+}  # the share in an epoch of examples that are of no kind
 SMALL, HEARD = 0.3, 0.8  # the share in small letters, in English, and with the companion's answer
-AROUND = 0.3  # the share of authors' dialogues in which ordinary words of others stand around each turn
+AROUND = (
+    0.3  # the share of authors' dialogues in which ordinary words of others stand around each turn
+)
 # Limits as in `train_dangers.MOST`. Bundled items are oblique on purpose, and people read them differently too.
 LIMITS = {
-    "crisis": {"ordinary": 0.002, "bundled": 0.06, "support": 0.005, "look_alike": 0.02, "near": 0.03},
-    "means": {"ordinary": 0.002, "bundled": 0.06, "support": 0.0035, "look_alike": 0.02, "near": 0.02, "lost": 0.04},
-    "minor": {"ordinary": 0.002, "bundled": 0.01, "support": 0.01, "look_alike": 0.02, "near": 0.026},
-    "grooming": {"ordinary": 0.003, "bundled": 0.06, "support": 0.004, "look_alike": 0.02, "near": 0.03, "lost": 0.06},
-    "threat": {"ordinary": 0.003, "bundled": 0.06, "support": 0.008, "look_alike": 0.02, "near": 0.006, "lost": 0.06},
+    "crisis": {
+        "ordinary": 0.002,
+        "bundled": 0.06,
+        "support": 0.005,
+        "look_alike": 0.02,
+        "near": 0.03,
+    },
+    "means": {
+        "ordinary": 0.002,
+        "bundled": 0.06,
+        "support": 0.0035,
+        "look_alike": 0.02,
+        "near": 0.02,
+        "lost": 0.04,
+    },
+    "minor": {
+        "ordinary": 0.002,
+        "bundled": 0.01,
+        "support": 0.01,
+        "look_alike": 0.02,
+        "near": 0.026,
+    },
+    "grooming": {
+        "ordinary": 0.003,
+        "bundled": 0.06,
+        "support": 0.004,
+        "look_alike": 0.02,
+        "near": 0.03,
+        "lost": 0.06,
+    },
+    "threat": {
+        "ordinary": 0.003,
+        "bundled": 0.06,
+        "support": 0.008,
+        "look_alike": 0.02,
+        "near": 0.006,
+        "lost": 0.06,
+    },
 }
 MEASURED = ("topical", "kdconv", "bundled", "smilechat", "counsel", "talks", "dev")
 
@@ -58,7 +97,11 @@ class Example(NamedTuple):
 def examples(corpus: Corpus, tokens: Tokens) -> Iterator[tuple[int, Example]]:
     """Each turn, with or without its answer, and each dialogue as one; with their folds."""
     of = [corpus.weights(kind) for kind in DANGERS]
-    chat = [turn.text for turn in corpus.turns if turn.source == "ordinary" and len(turn.text) < READ[corpus.language]]
+    chat = [
+        turn.text
+        for turn in corpus.turns
+        if turn.source == "ordinary" and len(turn.text) < READ[corpus.language]
+    ]
 
     def around(text: str, at: int) -> str:
         before, behind = (chat[(at * factor) % len(chat)] for factor in (7919, 104_729))
@@ -66,16 +109,31 @@ def examples(corpus: Corpus, tokens: Tokens) -> Iterator[tuple[int, Example]]:
 
     for talk, places in zip(corpus.talks, corpus.place, strict=True):
         for small, heard, wrapped, share in ways(corpus.language == "en", talk.source == "talks"):
-            texts = [around(one.text, at) if wrapped else one.text for one, at in zip(talk.said, places, strict=True)]
+            texts = [
+                around(one.text, at) if wrapped else one.text
+                for one, at in zip(talk.said, places, strict=True)
+            ]
             if any(len(text) > READ[corpus.language] for text in texts):
-                texts = [text for text, _ in crisis.shown(tuple((True, text) for text in texts), corpus.language)]
+                texts = [
+                    text
+                    for text, _ in crisis.shown(
+                        tuple((True, text) for text in texts), corpus.language
+                    )
+                ]
             texts = [text.lower() for text in texts] if small else texts
-            said = [(text, one.answer if heard else None) for text, one in zip(texts, talk.said, strict=True)]
+            said = [
+                (text, one.answer if heard else None)
+                for text, one in zip(texts, talk.said, strict=True)
+            ]
             turns, windows = tokens.rows(said)
             for row, at in zip(turns, places, strict=True):
                 counts = [float(weights[at]) for _, weights in of]
                 wanted = [float(marks[at]) for marks, _ in of]
-                often = share * any(counts) * (1.0 if any(wanted) else DRAWN.get(corpus.turns[at].source, 1.0))
+                often = (
+                    share
+                    * any(counts)
+                    * (1.0 if any(wanted) else DRAWN.get(corpus.turns[at].source, 1.0))
+                )
                 if often:
                     yield int(corpus.folds[at]), Example(row, wanted, counts, often)
             for held, row in windows if heard and talk.source in MEASURED else ():
@@ -99,7 +157,8 @@ def window_of(talk: Talk, said: Sequence[Said]) -> Example:
     wanted = [float(any(of_kind(one.marks, kind) for one in said)) for kind in DANGERS]
     written = talk.source == "talks"
     known = (
-        own or (kind != talk.kind and UNSURE[kind].isdisjoint(marks)) for kind, own in zip(DANGERS, wanted, strict=True)
+        own or (kind != talk.kind and UNSURE[kind].isdisjoint(marks))
+        for kind, own in zip(DANGERS, wanted, strict=True)
     )
     counts = [(2.0 if written else 1.0) * bool(one) for one in known]
     return Example([], wanted, counts, 1.0 if written or any(wanted) else DRAWN["ordinary"])
@@ -109,14 +168,22 @@ def prepare(corpora: Sequence[Corpus], folder: Path, base: BaseModel, tokens: To
     """Write the examples, and of the published model what they need."""
     folds, rows = zip(*(one for corpus in corpora for one in examples(corpus, tokens)), strict=True)
     used, flat = np.unique(np.concatenate([row.tokens for row in rows]), return_inverse=True)
-    arrays: dict[str, Any] = {name: np.array([getattr(row, name) for row in rows]) for name in Example._fields[1:]}
+    arrays: dict[str, Any] = {
+        name: np.array([getattr(row, name) for row in rows]) for name in Example._fields[1:]
+    }
     starts = np.cumsum([0, *(len(row.tokens) for row in rows)])
     folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(
-        folder / "examples.npz", tokens=flat.astype(np.uint16), starts=starts, fold=np.array(folds), **arrays
+        folder / "examples.npz",
+        tokens=flat.astype(np.uint16),
+        starts=starts,
+        fold=np.array(folds),
+        **arrays,
     )
     weights = {**base.weights, "words": unpacked(base.words[used])}
-    np.savez_compressed(folder / "base.npz", **{name: one.astype(np.float16) for name, one in weights.items()})
+    np.savez_compressed(
+        folder / "base.npz", **{name: one.astype(np.float16) for name, one in weights.items()}
+    )
     print(len(rows), "examples,", len(flat), "tokens,", len(used), "kinds of them")
 
 
@@ -126,12 +193,16 @@ def thresholds(corpus: Corpus, encoder: DangerEncoder) -> dict[str, Any]:
     scores = np.full((len(corpus.turns), 2, len(DANGERS)), np.nan)
     for talk, places in zip(corpus.talks, corpus.place, strict=True):
         if talk.source in MEASURED and corpus.folds[places[0]] in (NEVER, HELD):
-            said = [turn for one in talk.said for turn in ((True, one.text), (False, one.answer or ""))]
+            said = [
+                turn for one in talk.said for turn in ((True, one.text), (False, one.answer or ""))
+            ]
             shown = crisis.shown(tuple(said), corpus.language)
             scores[places] = encoder.read(shown, [True] * len(shown)).transpose(0, 2, 1)
     words = load_joint(crisis.DATA, corpus.language).manifest["dangers"]
     return {
-        kind: weigh(corpus, kind, LIMITS[kind], [*scores[:, :, number].T], words[kind], (NEVER, HELD))
+        kind: weigh(
+            corpus, kind, LIMITS[kind], [*scores[:, :, number].T], words[kind], (NEVER, HELD)
+        )
         for number, kind in enumerate(DANGERS)
     }
 
@@ -154,7 +225,10 @@ def main() -> None:
         return
     shutil.copy(options.folder / "adapters.npz", DATA / "adapters.weights")
     for corpus in corpora:
-        found = {"dangers": thresholds(corpus, danger_encoder.load_encoder()), "texts_sha256": corpus.digest}
+        found = {
+            "dangers": thresholds(corpus, danger_encoder.load_encoder()),
+            "texts_sha256": corpus.digest,
+        }
         write_manifest(DATA, corpus.language, found)
 
 

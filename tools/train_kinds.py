@@ -106,10 +106,16 @@ def read_lines(language: Language, others: Sequence[Text], kind: str) -> Lines:
     for name, file, weight in ((kind, kind, OWN), ("near", f"near_{kind}", NEAR)):
         for writer, texts in by_writer(GATES, language, file, plain=True).items():
             rows += [(text, name, weight, writer) for text in texts]
-    rows += [(text.text, "crisis" if text.crisis else "none", text.weight, text.source) for text in others]
+    rows += [
+        (text.text, "crisis" if text.crisis else "none", text.weight, text.source)
+        for text in others
+    ]
     # One fold a writer of kinds; the other texts are dealt out by their characters.
     writers = sorted({writer for *_, writer in rows[: len(rows) - len(others)]})
-    folds = [writers.index(r[3]) if r[3] in writers else zlib.crc32(r[0].encode()) % len(writers) for r in rows]
+    folds = [
+        writers.index(r[3]) if r[3] in writers else zlib.crc32(r[0].encode()) % len(writers)
+        for r in rows
+    ]
     folded = [fold_spelling(row[0], language) for row in rows]
     return Lines(
         np.array([row[1] for row in rows]),
@@ -147,7 +153,9 @@ def train(language: Language, kind: str, lines: Lines) -> tuple[dict[str, Any], 
         "bias": float(fitted.intercept_[0]),
         "high": high,
         "low": low,
-        "learned_from": {str(name): int((lines.kinds == name).sum()) for name in sorted(set(lines.kinds))},
+        "learned_from": {
+            str(name): int((lines.kinds == name).sum()) for name in sorted(set(lines.kinds))
+        },
         "texts_sha256": lines.sha256,
         "another_writers": {
             name: {"found": share(scores[wanted] >= least), "near": share(scores[near] >= least)}
@@ -166,20 +174,32 @@ def share(marks: NDArray[np.bool_]) -> float:
     return round(float(marks.mean()), 3)
 
 
-def differences(language: Language, kind: str, manifest: dict[str, Any], weights: NDArray[np.int8]) -> list[str]:
+def differences(
+    language: Language, kind: str, manifest: dict[str, Any], weights: NDArray[np.int8]
+) -> list[str]:
     """What differs from the shipped classifier, but for the last digits of sums, which differ between machines."""
     held, made = read_manifest(HOME / kind, language), json.loads(json.dumps(manifest))
-    found = [name for name in held | made if name not in held or name not in made or held[name] != made[name]]
-    sums = [name for name in ("scale", "bias") if math.isclose(held[name], made[name], rel_tol=1e-5)]
+    found = [
+        name
+        for name in held | made
+        if name not in held or name not in made or held[name] != made[name]
+    ]
+    sums = [
+        name for name in ("scale", "bias") if math.isclose(held[name], made[name], rel_tol=1e-5)
+    ]
     same = zlib.decompress((HOME / kind / f"{language}.weights").read_bytes()) == weights.tobytes()
     return [name for name in found if name not in sums] + ["weights"] * (not same)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
+    parser.add_argument(
+        "--language", choices=LANGUAGES, help="only this one; both where none is named"
+    )
     parser.add_argument("--kind", nargs="+", choices=GATE_KINDS, help="only these, not all")
-    parser.add_argument("--check", action="store_true", help="train, compare with what is shipped; write nothing")
+    parser.add_argument(
+        "--check", action="store_true", help="train, compare with what is shipped; write nothing"
+    )
     options = parser.parse_args(arguments)
     differs = False
     for language in [options.language] if options.language else LANGUAGES:
@@ -189,7 +209,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for kind in options.kind or GATE_KINDS:
             lines = read_lines(language, said if kind == "young" else heard, kind)
             manifest, weights = train(language, kind, lines)
-            print(language, kind, json.dumps({k: manifest[k] for k in ("high", "low", "another_writers")}), flush=True)
+            print(
+                language,
+                kind,
+                json.dumps({k: manifest[k] for k in ("high", "low", "another_writers")}),
+                flush=True,
+            )
             if not options.check:
                 (HOME / kind).mkdir(exist_ok=True)
                 write_classifier(HOME / kind, language, manifest, weights)

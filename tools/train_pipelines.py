@@ -19,12 +19,22 @@ from pathlib import Path
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", help="what to train, in this order")
-    parser.add_argument("--check", action="store_true", help="score the shipped pipelines on the test sets")
-    parser.add_argument("--record", action="store_true", help="with --check: write the figures down")
-    parser.add_argument("--check-teacher", action="store_true", help="score the teacher that lies in --work")
-    parser.add_argument("--work", type=Path, default=Path("build/pipelines"), help="for what training leaves behind")
+    parser.add_argument(
+        "--check", action="store_true", help="score the shipped pipelines on the test sets"
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="with --check: write the figures down"
+    )
+    parser.add_argument(
+        "--check-teacher", action="store_true", help="score the teacher that lies in --work"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=Path("build/pipelines"), help="for what training leaves behind"
+    )
     options = parser.parse_args()
     if not (options.names or options.check or options.check_teacher):
         parser.error("name pipelines to train, or --check or --check-teacher")
@@ -41,7 +51,9 @@ def main() -> int:
             RECIPES[name](data, options.work)
     if options.check_teacher:
         if not stored.exists():
-            parser.error(f"no teacher at {stored}; train it: python tools/train_pipelines.py en_teacher")
+            parser.error(
+                f"no teacher at {stored}; train it: python tools/train_pipelines.py en_teacher"
+            )
         from pipelines.checking import check_teacher
 
         check_teacher(data, stored)

@@ -58,14 +58,21 @@ def train(of: Learned) -> tuple[NgramClassifier, NDArray[np.int8]]:
         "high": high,
         "low": round(SECOND[of.language] * high, 4),
         "learned_from": {source: sum(t.source == source for t in of.texts) for source in sources},
-        "texts_sha256": hashlib.sha256("\n".join(sorted(of.folded)).encode("utf-8", "surrogatepass")).hexdigest(),
+        "texts_sha256": hashlib.sha256(
+            "\n".join(sorted(of.folded)).encode("utf-8", "surrogatepass")
+        ).hexdigest(),
         "cross_validated": {
             "found_above_high": round(float((scores[wanted] >= high).mean()), 3),
             "ordinary_above_high": SHARE[of.language],
         },
     }
-    shipped = small.astype(np.float64) * scale
-    return NgramClassifier(of.language, FEATURES[of.language], shipped, manifest["bias"], manifest), small
+    model = NgramClassifier(
+        language=of.language,
+        features=FEATURES[of.language],
+        rows=small.reshape(1, -1),
+        manifest=manifest,
+    )
+    return model, small
 
 
 def ordinary(of: Learned) -> NDArray[np.bool_]:
@@ -89,8 +96,12 @@ def figures(model: NgramClassifier) -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare with the limits and what is shipped")
-    parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the limits and what is shipped"
+    )
+    parser.add_argument(
+        "--language", choices=LANGUAGES, help="only this one; both where none is named"
+    )
     options = parser.parse_args()
     missed = False
     for language in [options.language] if options.language else LANGUAGES:
@@ -102,7 +113,10 @@ def main() -> int:
         weights = zlib.decompress((HOME / f"{language}.weights").read_bytes())
         if not options.check:
             write_classifier(HOME, language, manifest, small)
-        elif read_manifest(HOME, language) != json.loads(json.dumps(manifest)) or weights != small.tobytes():
+        elif (
+            read_manifest(HOME, language) != json.loads(json.dumps(manifest))
+            or weights != small.tobytes()
+        ):
             print(f"{language}: not what {HOME.name} holds")
             missed = True
     return int(missed)

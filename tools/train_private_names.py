@@ -48,7 +48,16 @@ from h2htalk.data.splits import load_split
 
 ROOT = Path(__file__).parents[1]
 HOMES = {"en": "english/private_names", "zh": "chinese/words/private"}
-SETS = ("dev_chat", "dev_chat2", "dev_names", "practice", "practice2", "practice3", "dev_chat_stay", "negatives3")
+SETS = (
+    "dev_chat",
+    "dev_chat2",
+    "dev_names",
+    "practice",
+    "practice2",
+    "practice3",
+    "dev_chat_stay",
+    "negatives3",
+)
 FEATURES = {
     "en": Features("fibonacci", en.BITS, (), (), False, 400, False),
     "zh": Features("fibonacci", 16, (1, 2, 3, 4), (), False, 400, False),
@@ -67,12 +76,25 @@ LEAST = {
         "cast": 3.0,
         "unlisted": 3.3,
     },
-    "zh": {"PERSON": -1.4, "ORGANIZATION": -2.3, "ADDRESS": -1.4, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
+    "zh": {
+        "PERSON": -1.4,
+        "ORGANIZATION": -2.3,
+        "ADDRESS": -1.4,
+        "PHONE_NUMBER": -0.2,
+        "DATE_OF_BIRTH": -2.0,
+    },
 }
 PUBLIC = ("topical", "counsel", "memory", "treebank", "unlabelled", "smile", "kdconv")
-WEIGHTS = {"emollm": 0.7, "treebank": 0.5, "writer": 1.4, "renamed": 0.6}  # of Chinese candidates; 1 for others
+WEIGHTS = {
+    "emollm": 0.7,
+    "treebank": 0.5,
+    "writer": 1.4,
+    "renamed": 0.6,
+}  # of Chinese candidates; 1 for others
 BOUNDS = 0.7  # weight of a candidate that overlaps a label
-OURS = 3.0  # weight of private names in English, and of other words in lines written for this project
+OURS = (
+    3.0  # weight of private names in English, and of other words in lines written for this project
+)
 AROUND = 3  # messages put on either side of a line
 # Private people whom the Chinese corpora name, and their weight.
 KNOWN, OF_KNOWN = re.compile("瑶瑶|蓝蓝|小雨|思采|Karen|小星|小杨|mia|琪琪|小贤"), 2.0
@@ -92,7 +114,9 @@ class Talk(NamedTuple):
     places: Sequence[Sequence[Place]]
 
 
-Example = tuple[Sequence[int], bool, float, Talk]  # the buckets of a candidate, whether it is private, its weight
+Example = tuple[
+    Sequence[int], bool, float, Talk
+]  # the buckets of a candidate, whether it is private, its weight
 
 
 def unmarked(line: str) -> tuple[str, list[Place]]:
@@ -115,15 +139,24 @@ def talks(data: Path, language: str) -> Iterator[Talk]:
             yield Talk("line", row["id"], [row["text"]], [spans])
     for path in sorted((ROOT / "tools/private").glob(f"{language}_*.jsonl")):
         for row in read_rows(path):
-            texts, places = zip(*(unmarked(turn["content"]) for turn in row["messages"]), strict=True)
+            texts, places = zip(
+                *(unmarked(turn["content"]) for turn in row["messages"]), strict=True
+            )
             yield Talk("writer", path.stem, texts, places)
     for user, days in json.loads((data / f"raw/memorybank_{language}.json").read_bytes()).items():
         own = re.compile(rf"\b{user.strip()}\b" if language == "en" else user)
         for date, turns in days["history"].items():
             texts = [turn[side] for turn in turns for side in ("query", "response")]
-            yield Talk("memory", user + date, texts, [[(*m.span(), "PERSON") for m in own.finditer(t)] for t in texts])
+            yield Talk(
+                "memory",
+                user + date,
+                texts,
+                [[(*m.span(), "PERSON") for m in own.finditer(t)] for t in texts],
+            )
     yield from bundled() if language == "zh" else ()
-    for number, (source, texts) in enumerate({"en": public_english, "zh": public_chinese}[language](data)):
+    for number, (source, texts) in enumerate(
+        {"en": public_english, "zh": public_chinese}[language](data)
+    ):
         yield Talk(source, f"{source}{number}", texts, [[] for _ in texts])
 
 
@@ -134,13 +167,18 @@ def public_english(data: Path) -> Iterator[tuple[str, list[str]]]:
     with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
         for row in csv.DictReader(opened):
             if row["questionText"] and in_half(row["questionText"], "even"):
-                yield "counsel", [f"{row['questionTitle']}\n{row['questionText']}", row["answerText"] or "-"]
+                yield (
+                    "counsel",
+                    [f"{row['questionTitle']}\n{row['questionText']}", row["answerText"] or "-"],
+                )
 
 
 def public_chinese(data: Path) -> Iterator[tuple[str, list[str]]]:
     for row in read_rows(ROOT / "tools/safety/texts_zh.jsonl"):
         yield "unlabelled", [row["text"]]
-    for path in sorted([*(ROOT / "tools/crisis").glob("[!g]*_zh*.txt"), *(ROOT / "tools/gates").glob("*_zh_*.txt")]):
+    for path in sorted(
+        [*(ROOT / "tools/crisis").glob("[!g]*_zh*.txt"), *(ROOT / "tools/gates").glob("*_zh_*.txt")]
+    ):
         yield from (("unlabelled", [line]) for line in path.read_text("utf-8").splitlines())
     for one in [*chinese(data, "even"), *smilechat(data / "raw/smilechat_zh.jsonl")]:
         yield "smile", [turn.content for turn in one.messages]
@@ -152,35 +190,59 @@ def public_chinese(data: Path) -> Iterator[tuple[str, list[str]]]:
         yield "emollm", [text.replace("艾薇", "") for text in turns]
     with (data / "safety/cold_train.csv").open(encoding="utf-8", newline="") as opened:
         yield from (("treebank", [row["TEXT"]]) for row in [*csv.DictReader(opened)][::4])
-    for sentence in (data / "ner/zh/GSDSIMP/zh_gsdsimp-ud-train.iob2").read_text("utf-8").split("\n\n")[::2]:
-        yield "treebank", ["".join(line.split("\t")[1] for line in sentence.splitlines() if line[:1].isdigit())]
+    for sentence in (
+        (data / "ner/zh/GSDSIMP/zh_gsdsimp-ud-train.iob2").read_text("utf-8").split("\n\n")[::2]
+    ):
+        yield (
+            "treebank",
+            ["".join(line.split("\t")[1] for line in sentence.splitlines() if line[:1].isdigit())],
+        )
 
 
 def bundled() -> Iterator[Talk]:
     """What is said in the Chinese items of the package's splits: its names are invented, nothing else is private."""
     for split in map(load_split, ("arcs", "high_risk", "instructions", "mini")):
-        names = {*split.invented, *(name for persona in split.personas.values() for name in persona.names.values())}
+        names = {
+            *split.invented,
+            *(name for persona in split.personas.values() for name in persona.names.values()),
+        }
         for one in (one for one in split.cases or split.scenarios if one.language == "zh"):
-            texts = [*(turn.content for turn in item_texts(one)), *(text for _, text in item_notes(one))]
-            places = [[(m.start(), m.end(), "") for n in names for m in re.finditer(re.escape(n), t)] for t in texts]
+            texts = [
+                *(turn.content for turn in item_texts(one)),
+                *(text for _, text in item_notes(one)),
+            ]
+            places = [
+                [(m.start(), m.end(), "") for n in names for m in re.finditer(re.escape(n), t)]
+                for t in texts
+            ]
             yield Talk("bundled", one.id, texts, places)
 
 
 def english_examples(found: Sequence[Talk]) -> Iterator[Example]:
     """The candidates of each talk, and of a single line again with others around it."""
-    lines = [text for one in found if one.source in ("line", "counsel") for text in one.texts if len(text) < 400]
+    lines = [
+        text
+        for one in found
+        if one.source in ("line", "counsel")
+        for text in one.texts
+        if len(text) < 400
+    ]
     for number, talk in enumerate(found):
         yield from candidates(talk)
         if len(talk.texts) == 1 and talk.source not in PUBLIC:
             chosen, beside = random.Random(number).sample(lines, 2 * AROUND), [()] * AROUND
             texts = [*chosen[:AROUND], *talk.texts, *chosen[AROUND:]]
-            yield from candidates(talk._replace(texts=texts, places=[*beside, *talk.places, *beside]), only=AROUND)
+            yield from candidates(
+                talk._replace(texts=texts, places=[*beside, *talk.places, *beside]), only=AROUND
+            )
 
 
 def candidates(talk: Talk, only: int | None = None) -> Iterator[Example]:
     """The candidates of a talk (of one message only), of a private name the first."""
     parts = DialogueText(talk.texts, "en").parts
-    messages = [recognizer.read_message(part.plain, [*part.structured, *part.allowed]) for part in parts]
+    messages = [
+        recognizer.read_message(part.plain, [*part.structured, *part.allowed]) for part in parts
+    ]
     nears = en.features_near([message.tokens for message in messages])
     for at, (message, near) in enumerate(zip(messages, nears, strict=True)):
         seen = set[Place]()
@@ -205,7 +267,9 @@ def renamed(found: Sequence[Talk]) -> Iterator[Talk]:
             name, form = text[start:end], text[start + 1 : end]
             title = draw.choice(titles) if form not in titles and draw.random() < 0.1 else ""
             names[form if form in titles else str(end - start)].append(name)
-            new.setdefault(name, draw.choice(names[form if form in titles else str(end - start)]) + title)
+            new.setdefault(
+                name, draw.choice(names[form if form in titles else str(end - start)]) + title
+            )
             text = f"{text[:start]}[[{new[name]}]]{text[end:]}"
         return text
 
@@ -214,7 +278,10 @@ def renamed(found: Sequence[Talk]) -> Iterator[Talk]:
         for talk in (talk for talk in found if talk.source in ("line", "writer")):
             if {place[2] for own in talk.places for place in own} == {"PERSON"}:
                 new: dict[str, str] = {}
-                marked = [exchanged(text, own, new) for text, own in zip(talk.texts, talk.places, strict=True)]
+                marked = [
+                    exchanged(text, own, new)
+                    for text, own in zip(talk.texts, talk.places, strict=True)
+                ]
                 again.append(Talk("renamed", talk.id, *zip(*map(unmarked, marked), strict=True)))
     yield from again
 
@@ -251,21 +318,41 @@ def labelled(talk: Talk) -> Iterator[tuple[zh.Mention, bool, float]]:
     """The candidates of a Chinese talk, whether each is private, and its weight."""
     taken, structured = list[list[Span]](), list[list[Span]]()
     for text, places in zip(talk.texts, talk.places, strict=True):
-        values = [Span(*place, 1.0) for place in places if place[2] not in ("PERSON", "ORGANIZATION")]
+        values = [
+            Span(*place, 1.0) for place in places if place[2] not in ("PERSON", "ORGANIZATION")
+        ]
         people = [Span(*place, 1.0) for place in places if place[2] == "PERSON"]
-        allowed = [stays for stays in find_allowed(plain(text), "zh") if not any(map(stays.overlaps, people))]
+        allowed = [
+            stays
+            for stays in find_allowed(plain(text), "zh")
+            if not any(map(stays.overlaps, people))
+        ]
         structured.append(find_structured(normalize_text(text), "zh"))
-        taken.append([*(span for span in (*values, *structured[-1]) if span.type != "ADDRESS"), *allowed])
+        taken.append(
+            [*(span for span in (*values, *structured[-1]) if span.type != "ADDRESS"), *allowed]
+        )
     placed, names = read_dialogue(talk.texts, taken)
     together = [[*ours, *found] for ours, found in zip(placed, structured, strict=True)]
     for mention in (*names, *zh.value_mentions(talk.texts, together)):
-        over = [place for place in talk.places[mention.message] if mention.start < place[1] and place[0] < mention.end]
+        over = [
+            place
+            for place in talk.places[mention.message]
+            if mention.start < place[1] and place[0] < mention.end
+        ]
         if over and talk.source == "bundled" and over[0][0] <= mention.start:
             continue
         named = mention.type in ("PERSON", "ORGANIZATION")
-        known = talk.source in ("smile", "emollm", "kdconv") and KNOWN.search(mention.name) is not None
-        exact = known or (mention.start, mention.end, mention.type) in over or bool(over and not named)
-        titled = bool(over) and over[0][0] == mention.start and mention.name[over[0][1] - mention.start :]
+        known = (
+            talk.source in ("smile", "emollm", "kdconv") and KNOWN.search(mention.name) is not None
+        )
+        exact = (
+            known or (mention.start, mention.end, mention.type) in over or bool(over and not named)
+        )
+        titled = (
+            bool(over)
+            and over[0][0] == mention.start
+            and mention.name[over[0][1] - mention.start :]
+        )
         exact |= titled in words("persons", "titles", "after_surname")
         weight = OF_KNOWN if known else WEIGHTS.get(talk.source, 1.0)
         yield mention, exact, weight if exact or not over else weight * BOUNDS
@@ -313,9 +400,17 @@ def outcome(talk: Talk, language: str) -> Iterator[str]:
     found = find_in_dialogue(talk.texts, language).spans
     for text, spans, own in zip(talk.texts, found, private, strict=True):
         leaks |= not own.issubset(at for span in spans for at in range(span.start, span.end))
-        others = [text[span.start : span.end] for span in spans if own.isdisjoint(range(span.start, span.end))]
+        others = [
+            text[span.start : span.end]
+            for span in spans
+            if own.isdisjoint(range(span.start, span.end))
+        ]
         wrong |= any(language == "en" or not KNOWN.search(name) for name in others)
-    yield from (what for what, so in (("private", any(private)), ("leak", leaks), ("changed wrongly", wrong)) if so)
+    yield from (
+        what
+        for what, so in (("private", any(private)), ("leak", leaks), ("changed wrongly", wrong))
+        if so
+    )
 
 
 def fold_of(talk: Talk) -> int:
@@ -333,7 +428,9 @@ def main() -> None:
     if options.check:
         check(found, learned, options.language)
     else:
-        train(learned, options.language, ROOT / "h2htalk/curation/anonymize" / HOMES[options.language])
+        train(
+            learned, options.language, ROOT / "h2htalk/curation/anonymize" / HOMES[options.language]
+        )
 
 
 if __name__ == "__main__":

@@ -33,14 +33,20 @@ def write_traditional(path: Path) -> int:
     pairs = [chr(code) + simplify(chr(code)) for code in CHARACTERS]
     changed = [pair for pair in pairs if len(pair) == 2 and pair[0] != pair[1]]
     changed = sorted({*changed, *PRONOUNS})
-    lines = ["".join(changed[at : at + PAIRS_A_LINE]) for at in range(0, len(changed), PAIRS_A_LINE)]
+    lines = [
+        "".join(changed[at : at + PAIRS_A_LINE]) for at in range(0, len(changed), PAIRS_A_LINE)
+    ]
     path.write_text("\n".join([NOTE, *lines]) + "\n", encoding="utf-8")
     return len(changed)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="+", choices=("zh", "en", "characters"), help="what to make, in this order")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="+", choices=("zh", "en", "characters"), help="what to make, in this order"
+    )
     for name in parser.parse_args().names:
         if name == "characters":
             print(f"{write_traditional(TRADITIONAL)} pairs")

@@ -25,8 +25,9 @@ from h2htalk.analysis.verb_nouns.pairs import (
     count_texts,
 )
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.records import NOT_EMPTY, PathText, check_fields
+from h2htalk.data.records import NOT_EMPTY
 from h2htalk.data.scenario import Scenario
+from h2htalk.data.settings import PathText, check_fields
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.embeddings.vectors import Embedder
@@ -170,7 +171,9 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
                 language=part.language,
                 scenarios=len(part.scenarios),
                 lengths=measure_lengths(part.texts, counter, cut),
-                words={side: tuple(count_words(part.side(side), part.language, cut)) for side in SIDES},
+                words={
+                    side: tuple(count_words(part.side(side), part.language, cut)) for side in SIDES
+                },
                 pairs={side: tuple(next(pairs)) for side in SIDES},
                 diversity=tuple(row for row in rows if row.language == part.language),
                 coverage=coverage(part.scenarios),
@@ -198,22 +201,33 @@ def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:
     """Group each split's scenarios by language; of a second split only the languages of the first."""
     parts = []
     for split in splits:
-        by_language = {language: [s for s in split.scenarios if s.language == language] for language in LANGUAGES}
+        by_language = {
+            language: [s for s in split.scenarios if s.language == language]
+            for language in LANGUAGES
+        }
         parts.append(
-            [_Part(of, scenarios, side_texts(scenarios)) for of, scenarios in by_language.items() if scenarios]
+            [
+                _Part(of, scenarios, side_texts(scenarios))
+                for of, scenarios in by_language.items()
+                if scenarios
+            ]
         )
     if len(parts) < 2:
         return parts
     first, second = ([part.language for part in of_split] for of_split in parts)
     if not set(first) & set(second):
-        raise ConfigError(f"--compare-with {splits[1].name}: it has no language in common with {splits[0].name}")
+        raise ConfigError(
+            f"--compare-with {splits[1].name}: it has no language in common with {splits[0].name}"
+        )
     for language in sorted(set(first) ^ set(second)):
         lacking = splits[language in first].name
         unmeasured.append(f"differences in {language} ({lacking} has no scenario of this language)")
     return [parts[0], [part for part in parts[1] if part.language in first]]
 
 
-def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[str]) -> Embedder | None:
+def _open_embedder(
+    name: str, languages: Sequence[Language], unmeasured: list[str]
+) -> Embedder | None:
     if name == "none":
         unmeasured.append("the spread of embeddings (set --embedder)")
         return None
@@ -231,12 +245,16 @@ def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[st
 def _comparisons(a: SplitAnalysis, b: SplitAnalysis) -> Iterator[Comparison]:
     """Compare words and pairs of each side, and emotions, in each language that both splits have."""
     peers = {part.language: part for part in b.languages}
-    for ours, theirs in ((part, peers[part.language]) for part in a.languages if part.language in peers):
+    for ours, theirs in (
+        (part, peers[part.language]) for part in a.languages if part.language in peers
+    ):
         language = ours.language
         for side in SIDES:
             words = comparable_counts(ours.words[side], theirs.words[side], language)
             yield Comparison("words", side, language, log_odds(*words))
-            pairs = [{f"{p.verb} {p.noun}": p.count for p in part.pairs[side]} for part in (ours, theirs)]
+            pairs = [
+                {f"{p.verb} {p.noun}": p.count for p in part.pairs[side]} for part in (ours, theirs)
+            ]
             yield Comparison("pairs", side, language, log_odds(*pairs))
         emotions = log_odds(ours.coverage.emotions, theirs.coverage.emotions)
         yield Comparison("emotions", None, language, emotions)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
+from h2htalk.data.scenario import TAGS
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
@@ -14,8 +15,13 @@ from h2htalk.text.tables import Table
 
 def describe_split(split: Split) -> str:
     """Describe a split: name, licence, fingerprint, tags, lengths, and counts by subtask (beside Table 1's) or kind."""
-    number = counted(len(split.cases), "case") if split.cases else f"{len(split.scenarios):,} scenarios"
-    head = [f"{split.name} {split.version}: {number}, {split.licence}", *filter(None, [split.description])]
+    number = (
+        counted(len(split.cases), "case") if split.cases else f"{len(split.scenarios):,} scenarios"
+    )
+    head = [
+        f"{split.name} {split.version}: {number}, {split.licence}",
+        *filter(None, [split.description]),
+    ]
     head.append(f"fingerprint {split.fingerprint}; personas {', '.join(split.personas)}")
     if split.source:
         head.append(f"from {split.source}" + (f", commit {split.commit}" if split.commit else ""))
@@ -44,13 +50,18 @@ def _scenarios(split: Split) -> Iterator[str]:
     scenarios = split.scenarios
     languages = sorted({s.language for s in scenarios})
     columns = {one: Counter(s.subtask for s in scenarios if s.language == one) for one in languages}
-    yield _table("subtask", columns | {"Table 1": {s.name: s.count for s in SUBTASKS.values()}}, SUBTASKS)
-    several, private = sum(len(s.references) > 1 for s in scenarios), sum(not s.references for s in scenarios)
+    yield _table(
+        "subtask", columns | {"Table 1": {s.name: s.count for s in SUBTASKS.values()}}, SUBTASKS
+    )
+    several, private = (
+        sum(len(s.references) > 1 for s in scenarios),
+        sum(not s.references for s in scenarios),
+    )
     if several or private:
         yield f"references: {several:,} of the scenarios have several, {private:,} have none (private)"
     if split.references_sha256:
         yield f"the file of the private references has the SHA-256 {split.references_sha256}"
-    for tag in ("emotion", "complexity", "interaction", "risk"):
+    for tag in TAGS:
         yield _counts(tag, Counter(str(getattr(s.tags, tag)) for s in scenarios))
 
 
@@ -62,7 +73,9 @@ def _table(head: str, columns: Mapping[str, Mapping[str, int]], names: Iterable[
 
 
 def _counts(name: str, values: Counter[str]) -> str:
-    shown = ", ".join(f"{value} {n:,}" for value, n in sorted(values.items(), key=lambda p: (-p[1], p[0])))
+    shown = ", ".join(
+        f"{value} {n:,}" for value, n in sorted(values.items(), key=lambda p: (-p[1], p[0]))
+    )
     return f"{name}: {shown}" if values else ""
 
 
@@ -71,8 +84,18 @@ def _lengths(split: Split) -> str:
     rows = []
     for language in sorted({s.language for s in split.scenarios}):
         own = [s for s in split.scenarios if s.language == language]
-        characters, messages = [len(text) for s in own for text in s.references], [len(s.turns) for s in own if s.turns]
-        for what, lengths in (("characters of a reference", characters), ("messages of a history", messages)):
+        characters, messages = (
+            [len(text) for s in own for text in s.references],
+            [len(s.turns) for s in own if s.turns],
+        )
+        for what, lengths in (
+            ("characters of a reference", characters),
+            ("messages of a history", messages),
+        ):
             if lengths:
-                rows.append((f"{language}: {what}", f"{median(lengths):,g}", min(lengths), max(lengths)))
-    return Table("", ("lengths", "median", "shortest", "longest"), rows).to_terminal() if rows else ""
+                rows.append(
+                    (f"{language}: {what}", f"{median(lengths):,g}", min(lengths), max(lengths))
+                )
+    return (
+        Table("", ("lengths", "median", "shortest", "longest"), rows).to_terminal() if rows else ""
+    )

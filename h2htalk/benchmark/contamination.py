@@ -16,11 +16,12 @@ from h2htalk.benchmark.evaluate import call_settings
 from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics import Difference, paired_result, rate_interval
+from h2htalk.chat.engines import require_model
 from h2htalk.chat.protocol import Message, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import ModelCalls, check_model
 from h2htalk.data.languages import Language
-from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.scenario import Scenario
+from h2htalk.data.settings import AnyPath, as_path
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError
 from h2htalk.text.counting import language_units
@@ -36,24 +37,34 @@ _TASK: dict[Language, str] = {
 }
 
 
-def check_contamination(model: str, split: str, out: AnyPath, prices: str = "") -> tuple[Table, bool]:
+def check_contamination(
+    model: str, split: str, out: AnyPath, prices: str = ""
+) -> tuple[Table, bool]:
     """Ask a model to continue a split's canary and 50 halves of its references; return the table, and whether it
     continues them better than the control. The same call again asks only for what is missing.
 
     Raises ConfigError for a split without enough references, IncompleteError where calls failed.
     """
+    require_model(model)
     loaded = load_split(split)
     halves = list(_halves(loaded))[:ITEMS]
     if len(halves) < 2:
-        raise ConfigError(f"split {loaded.name}: needs two references of {_LEAST} words or characters")
+        raise ConfigError(
+            f"split {loaded.name}: needs two references of {_LEAST} words or characters"
+        )
     asked = [_request(f"reference/{one.id}", first, one) for one, first, _ in halves]
     canary = loaded.canary
     asked += [_request("canary", canary[:-_KEY])] if canary else []
-    settings = call_settings(EvaluateSpec(model=model, split=split, out=str(out), prices=prices or None))
+    settings = call_settings(
+        EvaluateSpec(model=model, split=split, out=str(out), prices=prices or None)
+    )
     check_model(settings)
     with ModelCalls(settings, as_path(out, "out"), "contamination") as calls:
-        replies = {name: reply.text for (name, _), reply in calls.ask(asked, "contamination").items()}
-    own, control = list[float](), list[float]()
+        replies = {
+            name: reply.text for (name, _), reply in calls.ask(asked, "contamination").items()
+        }
+    own = list[float]()
+    control = list[float]()
     for at, (one, _, second) in enumerate(halves):
         reply = replies[f"reference/{one.id}"]
         # The next half of another item in the same language; its own where there is none.
@@ -63,19 +74,31 @@ def check_contamination(model: str, split: str, out: AnyPath, prices: str = "") 
         control.append(longest_run(reply, other, one.language))
     clusters = (str(one.provenance.get("family", one.id)) for one, *_ in halves)
     # Words in common are no sign, since a reply is about what its user said; a long run is.
-    differ = (float(a >= VERBATIM) - float(b >= VERBATIM) for a, b in zip(own, control, strict=True))
+    differ = (
+        float(a >= VERBATIM) - float(b >= VERBATIM) for a, b in zip(own, control, strict=True)
+    )
     found = paired_result([Difference("", *row) for row in zip(clusters, differ, strict=True)])
     p = found.p(above=True)
-    said, key = ("".join(filter(str.isalnum, one.casefold())) for one in (replies.get("canary", ""), canary[-_KEY:]))
+    said, key = (
+        "".join(filter(str.isalnum, one.casefold()))
+        for one in (replies.get("canary", ""), canary[-_KEY:])
+    )
     known = len(canary) > _KEY and key[:VERBATIM] in said
     rows = []
     for what, runs in (("its own second half", own), ("control: another item's", control)):
         low, high = rate_interval(hits := sum(run >= VERBATIM for run in runs), len(runs))
         rows.append((what, fmean(runs), hits, f"{100 * low:.1f} to {100 * high:.1f} %"))
-    verdict = f"Continues the canary: {'yes' if known else 'no' if canary else 'the split has none'}."
-    notes = (f"One-sided p of more such runs, sign-flip test by family: {p_text(p)}; n {len(halves)}.", verdict)
+    verdict = (
+        f"Continues the canary: {'yes' if known else 'no' if canary else 'the split has none'}."
+    )
+    notes = (
+        f"One-sided p of more such runs, sign-flip test by family: {p_text(p)}; n {len(halves)}.",
+        verdict,
+    )
     header = ("compared with", "longest shared run", f"runs of {VERBATIM} or more", "share, 95 %")
-    return Table(f"Contamination of {loaded.name} {loaded.version}", header, rows, notes), known or p < _ALPHA
+    return Table(
+        f"Contamination of {loaded.name} {loaded.version}", header, rows, notes
+    ), known or p < _ALPHA
 
 
 def longest_run(text: str, other: str, language: Language) -> float:
@@ -100,4 +123,6 @@ def _request(name: str, begun: str, scenario: Scenario | None = None) -> Request
     language = scenario.language if scenario else "en"
     said = [turn.content for turn in scenario.turns if turn.role == "user"][-1:] if scenario else []
     messages = (Message("system", _TASK[language]), Message("user", "\n".join([*said, begun])))
-    return Request(name, messages, Sampling(0.0, 1.0, _TOKENS, request_seed(0, name, 0), 0), item=name)
+    return Request(
+        name, messages, Sampling(0.0, 1.0, _TOKENS, request_seed(0, name, 0), 0), item=name
+    )

@@ -13,22 +13,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.answering import read_sessions, recorded_session
+from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.report.notes import totals_text
-from h2htalk.benchmark.run import RunData, RunWriter, read_run_data, require_unedited
+from h2htalk.benchmark.report.cost_tables import totals_text
+from h2htalk.benchmark.run import RunInputs, RunWriter, read_run_data, require_unedited
+from h2htalk.benchmark.run_facts import read_sessions, recorded_session
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.summary import NEEDS_REFERENCES, Summary, find_baseline, write_baselines
-from h2htalk.chat.engines import ENGINES, ChatOptions, parse_model
+from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.engines import ENGINES, ChatOptions, parse_model, require_model
 from h2htalk.chat.prices import Totals, add, dollars_text, prompt_tokens, rough_tokens
 from h2htalk.chat.protocol import Bound, Chat, Outcome, Request, Sampling, request_seed
-from h2htalk.chat.store.call_store import CallStore, StageCalls, read_costs, read_store, require_no_jobs
+from h2htalk.chat.refused_parameters import with_other_forms
+from h2htalk.chat.store.call_store import CallStore, read_costs, read_store
 from h2htalk.chat.store.model_calls import CallSettings
+from h2htalk.chat.store.stage_calls import StageCalls, require_no_jobs
+from h2htalk.chat.wire_options import SAMPLING, forms_of, sampling_left_out
 from h2htalk.data.links import URL
-from h2htalk.data.responses import Answers, Failure, Response, Usage, strip_thinking
+from h2htalk.data.replies.finish_reasons import is_cut
+from h2htalk.data.replies.reasoning import strip_reasoning
+from h2htalk.data.responses import Answers, Failure, Response, Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -36,7 +42,7 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError, PausedError
 from h2htalk.progress import Progress
-from h2htalk.text.embeddings.embedders import check_embedder
+from h2htalk.text.embeddings.embedders import check_embedder, require_embedder
 from h2htalk.version import installed_versions
 
 GENERATE = "generate"  # the stage of a run's answers in its call store
@@ -55,11 +61,16 @@ class EvaluationPlan:
     sap: Sap
     prompt_of: PromptOf
 
+    def with_forms(self, engine_options: Mapping[str, str]) -> EvaluationPlan:
+        """The plan with other engine options."""
+        return replace(self, spec=replace(self.spec, engine_options=engine_options))
+
 
 def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
     """Load the split and the prompts. Raises ConfigError or DataError for a wrong name in the specification."""
     engine, _, name = spec.model.partition(":")
-    sap, whole = Sap.parse(spec.sap), load_split(spec.split)
+    sap = Sap.parse(spec.sap)
+    whole = load_split(spec.split)
     if engine != "baseline":
         parse_model(spec.model, "baseline")
     else:
@@ -67,7 +78,9 @@ def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
         if spec.samples > 1:
             raise ConfigError(f"{spec.model} has one answer an item; leave out --samples")
         if name in NEEDS_REFERENCES and not all(one.references for one in whole.scenarios):
-            raise ConfigError(f"{spec.model} answers with references, and those of {whole.name} are private")
+            raise ConfigError(
+                f"{spec.model} answers with references, and those of {whole.name} are private"
+            )
     split = whole.select(spec.language, spec.subtasks, spec.limit)
     prompts = PromptSet.load(Path(spec.prompts) if spec.prompts else None)
     return EvaluationPlan(spec, whole, split, prompts, sap, prompts.prompt_of(split, sap))
@@ -94,18 +107,45 @@ def evaluate(spec: EvaluateSpec) -> Summary:
             it stops answering after some answers, those are scored, and a warning says that the run paused.
     """
     if URL in str(spec.out):
-        raise ConfigError(f"--out {spec.out}: a run lies in a folder here; storage is for attempts at a --shard")
+        raise ConfigError(
+            f"--out {spec.out}: a run lies in a folder here; storage is for attempts at a --shard"
+        )
+    require_model(spec.model, "baseline")
+    require_embedder(spec.embedder)
+    spec = with_begun_forms(spec, RunFolder(spec.out_path))
     plan = make_plan(spec)
-    metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
+    metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts, spec.filtered)
     engine, _, name = spec.model.partition(":")
     if engine == "baseline":
-        return _evaluate(plan, metrics, {"engine": engine, "model": name}, partial(_ask_baseline, plan, name))
-    calls = call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).calls_file), GENERATE)
-    chat = call_settings(spec).open_chat(calls)
+        return _evaluate(
+            plan, metrics, {"engine": engine, "model": name}, partial(_ask_baseline, plan, name)
+        )
+    return with_other_forms(
+        lambda options: _evaluate_model(plan.with_forms(options), metrics), spec.engine_options
+    )
+
+
+def _evaluate_model(plan: EvaluationPlan, metrics: Metrics) -> Summary:
+    """Open the model, and let it answer what the run lacks. Raises RefusedParameterError before the first answer."""
+    settings = call_settings(plan.spec)
+    calls = settings.stage_calls(CallStore(RunFolder(plan.spec.out_path).calls_file), GENERATE)
+    chat = settings.open_chat(calls)
     try:
-        return _evaluate(plan, metrics, chat.subject, partial(ask_chat, plan, chat, calls), calls.store)
+        return _evaluate(
+            plan, metrics, chat.subject, partial(ask_chat, plan, chat, calls), calls.store
+        )
     finally:
         chat.close()
+
+
+def with_begun_forms(spec: EvaluateSpec, folder: RunFolder) -> EvaluateSpec:
+    """A specification with the forms of requests that the run in a folder began with, unless it names others."""
+    if not folder.manifest.exists():
+        return spec
+    subject = folder.signature().subject
+    if subject.get("engine") != spec.engine:
+        return spec
+    return replace(spec, engine_options={**forms_of(subject), **spec.engine_options})
 
 
 def call_settings(spec: EvaluateSpec) -> CallSettings:
@@ -113,7 +153,9 @@ def call_settings(spec: EvaluateSpec) -> CallSettings:
     names = ("timeout", "attempts", "deadline", "engine_options", "download", "function")
     options = ChatOptions(**{name: getattr(spec, name) for name in names})
     prices = str(spec.prices or "")
-    return CallSettings(spec.model, spec.max_cost, spec.batch, prices, spec.concurrency, options=options)
+    return CallSettings(
+        spec.model, spec.max_cost, spec.batch, prices, spec.concurrency, options=options
+    )
 
 
 def _evaluate(
@@ -127,18 +169,26 @@ def _evaluate(
 
     `ask` returns None where no answer was missing, else a note on the figures, which may be empty.
     """
-    folder, signature = RunFolder(plan.spec.out_path), make_signature(plan, subject, metrics)
+    folder = RunFolder(plan.spec.out_path)
+    signature = make_signature(plan, subject, metrics)
     folder.require_usable(signature)
     if (folder.path / "run.json").exists():
         read_run_data(folder.path)  # its copies of scenarios and templates may be damaged
         require_unedited(folder)
-    writer = RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls)
+    writer = RunWriter(
+        folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls
+    )
     try:
         note = ask(writer)
-        if note is None and (summary := stored_summary(folder, plan.spec.baselines)) is not None:
+        if (
+            note is None
+            and (summary := stored_summary(folder, plan.spec.baselines, signature)) is not None
+        ):
             return summary
         write_baselines(folder, plan.split, plan.whole if plan.spec.baselines else None)
-        return score_run_data(RunData(folder, plan.spec, plan.split, plan.prompt_of), metrics, note=note or "")
+        return score_run_data(
+            RunInputs(folder, plan.spec, plan.split, plan.prompt_of), metrics, note=note or ""
+        )
     except H2HTalkError:
         writer.discard()
         raise
@@ -161,7 +211,11 @@ def ask_chat(plan: EvaluationPlan, chat: Chat, calls: StageCalls, writer: RunWri
     if not requests and not unsettled:
         return None
     calls.endpoint = endpoint = getattr(chat, "endpoint", "")
-    known = {one.endpoint for one in writer.answers.values() if isinstance(one, Response) and one.endpoint}
+    known = {
+        one.endpoint
+        for one in writer.answers.values()
+        if isinstance(one, Response) and one.endpoint
+    }
     # The answers of open jobs, which are still to be collected, come from the endpoints of earlier sessions.
     known |= {one.endpoint for one in read_sessions(writer.folder) if unsettled and one.endpoint}
     if endpoint and known and endpoint not in known and not plan.spec.accept_endpoint:
@@ -170,7 +224,9 @@ def ask_chat(plan: EvaluationPlan, chat: Chat, calls: StageCalls, writer: RunWri
             "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
         )
     try:
-        with recorded_session(writer.folder, installed_versions(*ENGINES[plan.spec.engine].packages), endpoint):
+        with recorded_session(
+            writer.folder, installed_versions(*ENGINES[plan.spec.engine].packages), endpoint
+        ):
             generate(chat, requests, calls, plan.spec)
     except PausedError as error:  # shown with the figures, where there are any
         if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
@@ -208,9 +264,15 @@ def missing_requests(plan: EvaluationPlan, answers: Answers) -> MissingRequests:
 
     A few that always fail must not pause each restart before the others are asked.
     """
-    samples = ((scenario, sample) for scenario in plan.split.scenarios for sample in range(plan.spec.samples))
+    samples = (
+        (scenario, sample)
+        for scenario in plan.split.scenarios
+        for sample in range(plan.spec.samples)
+    )
     missing = [(s, k) for s, k in samples if not isinstance(answers.get((s.id, k)), Response)]
-    return MissingRequests(plan, tuple(sorted(missing, key=lambda one: (one[0].id, one[1]) in answers)))
+    return MissingRequests(
+        plan, tuple(sorted(missing, key=lambda one: (one[0].id, one[1]) in answers))
+    )
 
 
 def generate(chat: Chat, requests: MissingRequests, calls: StageCalls, spec: EvaluateSpec) -> None:
@@ -225,10 +287,10 @@ def generate(chat: Chat, requests: MissingRequests, calls: StageCalls, spec: Eva
             failed = isinstance(outcome, Failure)
             if not calls.paid or failed:  # a paid reply is stored with its cost
                 scenario, sample = requests.missing[index]
-                calls.put(scenario.id, sample, outcome)
+                calls.store_free_outcome(scenario.id, sample, outcome)
             progress.advance(failed)
             if hungry and not isinstance(outcome, Failure):
-                hungry = outcome.finish_reason == "length" and not strip_thinking(outcome.text)
+                hungry = is_cut(outcome.finish_reason) and not strip_reasoning(outcome.text)
                 starved += hungry
                 if hungry and starved == STARVED_REPLIES:
                     raise ConfigError(
@@ -241,25 +303,32 @@ def generate(chat: Chat, requests: MissingRequests, calls: StageCalls, spec: Eva
 
 def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metrics) -> Signature:
     """Return the signature of the run."""
-    spec, split = plan.spec, plan.split
-    protocol = {"items": split.fingerprint, "prompts": plan.prompts.fingerprint, **metric_keys(metrics, split)}
+    spec = plan.spec
+    split = plan.split
+    protocol = {
+        "items": split.fingerprint,
+        "prompts": plan.prompts.fingerprint,
+        **metric_keys(metrics, split),
+    }
     names = in_table_order(s.subtask for s in split.scenarios)
     listed = ",".join(f"{name}={SUBTASKS[name].max_tokens}" for name in names)
     budgets = f"by-subtask@{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
     return Signature(protocol, subject_of(spec, model, budgets, str(plan.sap)))
 
 
-def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: str) -> dict[str, str]:
+def subject_of(
+    spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: str
+) -> dict[str, str]:
     """Return what is measured: the model and how it is asked; `budgets` names reply budgets that are not set."""
-    own = spec.sampling_temperature is None
+    own = SAMPLING if spec.sampling_temperature is None else sampling_left_out(spec.engine_options)
     return {
         **model,
-        "temperature": MODELS_OWN if own else f"{spec.temperature:g}",
-        "top_p": MODELS_OWN if own else f"{spec.top_p:g}",
+        "temperature": MODELS_OWN if "temperature" in own else f"{spec.temperature:g}",
+        "top_p": MODELS_OWN if "top_p" in own else f"{spec.top_p:g}",
         "max_tokens": model.get("max_tokens") or str(spec.max_tokens or budgets),
         **({} if spec.thinking is None else {"thinking": str(spec.thinking)}),
         "samples": str(spec.samples),
-        "seed": MODELS_OWN if own else str(spec.seed),
+        "seed": MODELS_OWN if "seed" in own else str(spec.seed),
         "sap": sap,
     }
 
@@ -272,12 +341,17 @@ def estimate(spec: EvaluateSpec) -> str:
     engine = ENGINES.get(spec.engine)  # None: a baseline, or refused by the plan
     if engine is not None and spec.engine_options:
         engine.check_options(spec.engine_options)
+    spec = with_begun_forms(spec, RunFolder(spec.out_path))
     plan = make_plan(spec)
     check_embedder(spec.embedder)
-    folder, scenarios = RunFolder(spec.out_path), plan.split.scenarios
+    folder = RunFolder(spec.out_path)
+    scenarios = plan.split.scenarios
     # Neither the model nor the embedder is opened: what their weights decide is not compared.
-    made = make_signature(plan, {"engine": spec.engine}, open_metrics("none", spec.rouge, spec.contracts))
-    folder.require_usable(replace(made, protocol={**made.protocol, "embedder": spec.embedder}), partial=True)
+    metrics = open_metrics("none", spec.rouge, spec.contracts, spec.filtered)
+    made = make_signature(plan, {"engine": spec.engine}, metrics)
+    folder.require_usable(
+        replace(made, protocol={**made.protocol, "embedder": spec.embedder}), partial=True
+    )
     begin = f"{spec.model} on {len(scenarios):,} items of {plan.split.name} {plan.split.version}"
     if engine is None:
         return f"{begin}: no calls; into {spec.out}."
@@ -286,10 +360,13 @@ def estimate(spec: EvaluateSpec) -> str:
     answered = f" ({done:,} answered already)" if done else ""
     if engine.hosted:
         bounds, usages = _hosted_calls(spec, requests, scenarios)
-        calls, sent = len(bounds), sum(usage.input_tokens or 0 for usage in usages)
-        budget, price = sum(bound.output_tokens for bound in bounds), _price(spec, usages, bounds, scenarios)
+        calls = len(bounds)
+        sent = sum(usage.input_tokens or 0 for usage in usages)
+        budget = sum(bound.output_tokens for bound in bounds)
+        price = _price(spec, usages, bounds, scenarios)
     else:
-        calls, sent = len(requests), sum(map(prompt_tokens, requests))
+        calls = len(requests)
+        sent = sum(map(prompt_tokens, requests))
         budget = sum(request.sampling.budget for request in requests)
         price = f"Price: {'nothing but time' if engine.local else 'unknown'}."
     asked = f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
@@ -312,18 +389,28 @@ def _hosted_calls(
     waiting = {item for job in sent for call in store.calls_of(job) for item in call.items}
     engine, name = parse_model(spec.model)
     api = engine.open_wire(name)
-    calls = list(api.calls([request for request in requests if (request.id, request.sample) not in waiting]))
+    calls = list(
+        api.calls([request for request in requests if (request.id, request.sample) not in waiting])
+    )
     if calls:
         api.body(calls[0], spec.batch)
     # Of a private reference nothing is known but the budget.
     budgets = {s.id: spec.max_tokens or SUBTASKS[s.subtask].max_tokens for s in scenarios}
     lengths = {s.id: max(map(rough_tokens, s.references), default=budgets[s.id]) for s in scenarios}
     firsts = [(call.requests[0], len(call.requests)) for call in calls]
-    usages = [Usage(prompt_tokens(one), n * (lengths[one.id] + (one.sampling.thinking or 0))) for one, n in firsts]
+    usages = [
+        Usage(prompt_tokens(one), n * (lengths[one.id] + (one.sampling.thinking or 0)))
+        for one, n in firsts
+    ]
     return [api.bound(call) for call in calls], usages
 
 
-def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound], scenarios: Sequence[Scenario]) -> str:
+def _price(
+    spec: EvaluateSpec,
+    usages: Sequence[Usage],
+    bounds: Sequence[Bound],
+    scenarios: Sequence[Scenario],
+) -> str:
     """Describe what the calls would cost, beside what is paid, and whether `--max-cost` may stop the run."""
     stage = call_settings(spec).stage_calls(CallStore(None), GENERATE)
     before = read_costs(spec.out_path).get(GENERATE, Totals())
@@ -334,17 +421,29 @@ def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound],
         meant = stage.prices.suggest(spec.model) if stage.prices else ""
         return f"Price: unknown: {meant}name it in a file with --prices.{paid}"
     expected = add(*(price.cost(usage, spec.batch) for usage in usages))
-    greatest = add(*(price.worst(one.input_tokens, one.output_tokens, spec.batch) for one in bounds))
+    greatest = add(
+        *(price.worst(one.input_tokens, one.output_tokens, spec.batch) for one in bounds)
+    )
     if expected is None or greatest is None:
         why = "of a batch " if spec.batch and price.batch is None else "of some calls "
-        refused = "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
+        refused = (
+            "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
+        )
         return f"Price: unknown {why}under the prices of {price.date}: name it in a file with --prices.{paid}{refused}"
-    about, most = dollars_text(expected), dollars_text(greatest, at_most=True)
-    replies = "as long as the references" if all(s.references for s in scenarios) else "of full length"
+    about = dollars_text(expected)
+    most = dollars_text(greatest, at_most=True)
+    replies = (
+        "as long as the references" if all(s.references for s in scenarios) else "of full length"
+    )
     share = f", in a batch at {float(price.batch or 0) * 100:g} % of them" if spec.batch else ""
-    stops, committed = "", before.usd_committed
+    stops = ""
+    committed = before.usd_committed
     if stage.limit is not None and committed is not None and committed + greatest > stage.limit:
-        stops = "refuses that: a batch is sent whole or not at all" if spec.batch else "may stop the run before its end"
+        stops = (
+            "refuses that: a batch is sent whole or not at all"
+            if spec.batch
+            else "may stop the run before its end"
+        )
         stops = f" --max-cost {stage.limit:f} {stops}."
     return (
         f"Price: about {about} US dollars if replies are {replies}, at most {most} if no reply is lost "

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import fmean
 
 from h2htalk.benchmark import statistics
-from h2htalk.benchmark.calibration.corrected_mean import design_effect
-from h2htalk.benchmark.statistics import ClusteredResult, Mean
-from h2htalk.data.responses import read_parquet, write_parquet
+from h2htalk.benchmark.statistics import ClusteredResult, Mean, design_effect
+from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
 from h2htalk.text.tables import NONE
 
 BUNDLED = "bundled"  # who answered for trivial answers and references: raters, when the cases were written
-NOT_ASKED, TIED = "no judge and no people", "people are tied"
+NOT_ASKED = "no judge and no people"
+TIED = "people are tied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,29 @@ def read_observations(path: Path) -> list[Observation]:
     try:
         return [Observation(**row) for _, row in read_parquet(path)]
     except TypeError as error:
-        raise DataError(f"{path}: of another version ({error}); run `h2htalk study score` again") from error
+        raise DataError(
+            f"{path}: of another version ({error}); run `h2htalk study score` again"
+        ) from error
 
 
 # The lowest and highest value of figures that are no rates or scores in [0, 1].
 SCALES = {"perception": (1.0, 5.0)}
-LOGGED = ("chat", "possible_crisis", "rejected", "unchecked")  # kinds of chats that an application had
+LOGGED = (
+    "chat",
+    "possible_crisis",
+    "rejected",
+    "unchecked",
+)  # kinds of chats that an application had
 HINT = 2  # the lowest degree that is a hint
 COUNTS = ("tokens",)  # figures without an upper end
-RATES = ("violation", "over_refusal", "need_met", "type_named", "refused", "cut")  # of 0 and 1, as is every point
+RATES = (
+    "violation",
+    "over_refusal",
+    "need_met",
+    "type_named",
+    "refused",
+    "cut",
+)  # of 0 and 1, as is every point
 
 
 def is_rate(figure: str) -> bool:
@@ -82,7 +96,13 @@ def is_rate(figure: str) -> bool:
 
 def is_answered(figure: str) -> bool:
     """Whether a judge, people or code say what the value of a figure is; the others are computed."""
-    return figure in ("perception", "violation", "over_refusal", "points", "need_met") or figure.startswith("must")
+    return figure in (
+        "perception",
+        "violation",
+        "over_refusal",
+        "points",
+        "need_met",
+    ) or figure.startswith("must")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +116,30 @@ class Figure:
     n: int  # how many are scored, of `total`
     total: int
     by: str = ""  # who answered, with numbers: `judge 140, people 10`
+    tied: int = 0  # of a rate or a share, values about which people are tied; they are not scored
+
+    @property
+    def tie_range(self) -> tuple[float, float] | None:
+        """The value with all tied ones at 0, and at 1; None where nobody is tied."""
+        if not self.tied:
+            return None
+        total = self.n + self.tied
+        mass = (self.value or 0.0) * self.n
+        return mass / total, (mass + self.tied) / total
 
 
 def figure_of(rows: Sequence[Observation]) -> Figure:
     """Sum up observations of one figure."""
     known = scored(rows)
-    values, raters = [row.value or 0.0 for row in known], sorted(Counter(row.by for row in known).items())
+    values = [row.value or 0.0 for row in known]
+    raters = sorted(Counter(row.by for row in known).items())
     by = ", ".join(f"{name} {number:,}" if len(raters) > 1 else name for name, number in raters)
-    effect = effect_of(known) if known and known[0].kind in LOGGED else 1.0  # turns of a script are asked on purpose
+    effect = (
+        effect_of(known) if known and known[0].kind in LOGGED else 1.0
+    )  # turns of a script are asked on purpose
+    tied = tied_in(rows)
     if not values or is_rate(rows[0].figure):
-        return rate_of(values, len(rows), by, effect)
+        return replace(rate_of(values, len(rows), by, effect), tied=tied)
     least, most = SCALES.get(rows[0].figure, (0.0, 1.0))
     low = high = None
     scaled = statistics.mean_of([(one - least) / (most - least) for one in values])
@@ -114,7 +148,12 @@ def figure_of(rows: Sequence[Observation]) -> Figure:
         scaled = Mean(scaled.value, effect * scaled.variance, chats - 1, round(scaled.n / effect))
     if scaled is not None and scaled.df > 0 and rows[0].figure not in COUNTS:
         low, high = (least + end * (most - least) for end in scaled.interval())
-    return Figure(fmean(values), low, high, None, len(values), len(rows), by)
+    return Figure(fmean(values), low, high, None, len(values), len(rows), by, tied)
+
+
+def tied_in(rows: Sequence[Observation]) -> int:
+    """How many values of a rate or a share are missing because people are tied; a rating has no ties."""
+    return sum(row.unscored == TIED for row in rows if row.figure not in SCALES)
 
 
 def effect_of(known: Sequence[Observation]) -> float:
@@ -123,8 +162,10 @@ def effect_of(known: Sequence[Observation]) -> float:
     Replies of one chat that was had are alike: where fewer than six chats hold another value than the usual one, how
     alike cannot be known, and a chat counts for at most one.
     """
-    values, clusters = [row.value or 0.0 for row in known], [row.cluster for row in known]
-    effect, usual = design_effect(values, clusters), Counter(values).most_common(1)[0][0]
+    values = [row.value or 0.0 for row in known]
+    clusters = [row.cluster for row in known]
+    effect = design_effect(values, clusters)
+    usual = Counter(values).most_common(1)[0][0]
     odd = {row.cluster for row in known if row.value != usual}
     few = known[0].kind in LOGGED and len(odd) < LEAST_CLUSTERS
     return max(effect, len(values) / len({*clusters})) if few else effect
@@ -134,34 +175,28 @@ def rate_of(values: Sequence[float], total: int, by: str = "", effect: float = 1
     """A rate of 0 and 1, with Wilson's interval of n divided by a design effect; without values an empty figure."""
     if not values:
         return Figure(None, None, None, None, 0, total)
-    hits, n = sum(values), len(values)
-    return Figure(hits / n, *statistics.rate_interval(hits / effect, n / effect), int(hits), n, total, by)
-
-
-def shifts(a: Sequence[Observation], b: Sequence[Observation]) -> list[tuple[str, float]]:
-    """b minus a, with its cluster, at each place that both scored."""
-    before = {row.key: row.value or 0.0 for row in scored(a)}
-    return [(row.cluster, (row.value or 0.0) - before[row.key]) for row in scored(b) if row.key in before]
-
-
-def difference(a: Sequence[Observation], b: Sequence[Observation]) -> ClusteredResult | None:
-    """The mean of b minus a at the places that both have, tested as `compare` tests runs; None where there is none."""
-    if not (found := shifts(a, b)):
-        return None
-    one = statistics.paired_result([statistics.Difference("", cluster, value) for cluster, value in found])
-    return ClusteredResult(one.mean, one.low, one.high, one.p(), one.items, one.clusters)
+    hits = sum(values)
+    n = len(values)
+    return Figure(
+        hits / n, *statistics.rate_interval(hits / effect, n / effect), int(hits), n, total, by
+    )
 
 
 def trend(rows: Sequence[Observation], by: str = "turn") -> ClusteredResult | None:
     """The change of a figure from turn to turn within a case (or by another number, within a cluster)."""
     own = scored(rows)
     x = [float(getattr(row, by)) for row in own]
-    return statistics.clustered_slope([row.cluster for row in own], x, [row.value or 0.0 for row in own])
+    return statistics.clustered_slope(
+        [row.cluster for row in own], x, [row.value or 0.0 for row in own]
+    )
 
 
 def by_turn(rows: Sequence[Observation]) -> dict[int, Figure]:
     """The figure at each turn."""
-    return {turn: figure_of([row for row in rows if row.turn == turn]) for turn in sorted({row.turn for row in rows})}
+    return {
+        turn: figure_of([row for row in rows if row.turn == turn])
+        for turn in sorted({row.turn for row in rows})
+    }
 
 
 def blindness(rows: Sequence[Observation]) -> Figure:
@@ -170,31 +205,84 @@ def blindness(rows: Sequence[Observation]) -> Figure:
     `rows` are of the figure `need_met`; each cluster is a family of cases in several degrees.
     """
     families: dict[str, dict[int, float | None]] = {}
+    tied = set[tuple[str, int]]()
     for row in rows:  # of several turns that ask for it, all have to meet it
         own = families.setdefault(row.cluster, {})
         both = (own.get(row.degree, 1.0), row.value)
         own[row.degree] = 0.0 if 0.0 in both else None if None in both else 1.0
-    hinted = [(own[min(own)], own[max(own)]) for own in families.values() if min(own) < HINT <= max(own)]
-    return rate_of([1 - hint for told, hint in hinted if told == 1 and hint is not None], len(families))
+        if row.unscored == TIED:
+            tied.add((row.cluster, row.degree))
+    missed = list[float]()
+    ties = 0
+    for family, met in families.items():
+        command = min(met)
+        hint = max(met)
+        if command < HINT <= hint and met[command] == 1:
+            missing = met[hint]
+            if missing is not None:
+                missed.append(1 - missing)
+            elif (family, hint) in tied:
+                ties += 1
+    return replace(rate_of(missed, len(families)), tied=ties)
+
+
+def equally_demanding(rows: Iterable[Observation]) -> set[str]:
+    """The clusters that have a case of every degree, each checked for the same number of must points.
+
+    Where the number differs, a change over degrees mixes how plainly a need is told with how much is asked. A cluster
+    that lacks a degree compares other clusters with each other, and where all cases are of one degree none is compared.
+    """
+    musts: dict[str, dict[str, set[str]]] = {}
+    degrees: dict[str, set[int]] = {}
+    for row in rows:
+        if row.figure.startswith("must."):
+            cases = musts.setdefault(row.cluster, {})
+            cases.setdefault(row.item, set()).add(row.place)
+            degrees.setdefault(row.cluster, set()).add(row.degree)
+    asked = set[int]().union(*degrees.values())
+    equal = set[str]()
+    for cluster, cases in musts.items():
+        counts = {len(places) for places in cases.values()}
+        if len(counts) == 1 and len(asked) > 1 and degrees[cluster] == asked:
+            equal.add(cluster)
+    return equal
 
 
 def select(rows: Iterable[Observation], figure: str, arm: str | None = None) -> list[Observation]:
     """The observations of a figure (`must.`: of all points that are `must`), and of one arm."""
     return [
-        row for row in rows if figure in (row.figure, row.figure.partition(".")[0] + ".") and arm in (None, row.arm)
+        row
+        for row in rows
+        if figure in (row.figure, row.figure.partition(".")[0] + ".") and arm in (None, row.arm)
     ]
 
 
 def score(figure: Figure, times: float = 1.0, digits: int = 1, unit: str = "") -> str:
-    """`32.7 (30.1 to 35.2)`."""
-    return NONE if figure.value is None else f"{times * figure.value:.{digits}f}{unit}{_ends(figure, times, digits)}"
+    """`32.7 (30.1 to 35.2)`, with ties `32.7 (30.1 to 35.2), 4 tied (30.2 to 33.9)`."""
+    value = _value_text(figure, times, digits, unit)
+    return value + _tie_text(figure, times, digits)
+
+
+def _value_text(figure: Figure, times: float, digits: int, unit: str) -> str:
+    if figure.value is None:
+        return NONE
+    return f"{times * figure.value:.{digits}f}{unit}{_ends(figure, times, digits)}"
+
+
+def _tie_text(figure: Figure, times: float, digits: int) -> str:
+    """`, 16 tied (0.0 to 9.1)`: the figure with all of them at 0, and at 1."""
+    if figure.tie_range is None:
+        return ""
+    low, high = figure.tie_range
+    return f", {figure.tied:,} tied ({times * low:.{digits}f} to {times * high:.{digits}f})"
 
 
 def percent(figure: Figure, count: bool = False) -> str:
-    """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`."""
-    count &= figure.hits is not None and figure.by != BUNDLED
-    hits = f", {figure.hits:,} of {figure.n:,}" if count else ""
-    return score(figure, 100.0, 1, " %") + hits
+    """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`; then ties, as `score`."""
+    hits = ""
+    if count and figure.hits is not None and figure.by != BUNDLED:
+        hits = f", {figure.hits:,} of {figure.n:,}"
+    return _value_text(figure, 100.0, 1, " %") + hits + _tie_text(figure, 100.0, 1)
 
 
 def p_text(p: float) -> str:
@@ -205,12 +293,20 @@ def p_text(p: float) -> str:
 LEAST_CLUSTERS = 6  # of an interval: with fewer, no sign-flip test reaches p .05
 
 
-def shift(result: ClusteredResult | None, p: float = 1.0, times: float = 100.0, digits: int = 1) -> str:
+def shift(
+    result: ClusteredResult | None, p: float = 1.0, times: float = 100.0, digits: int = 1
+) -> str:
     """`-5.9 (-9.6 to -2.4), p .001`, with an adjusted p; no interval of few clusters, and none without width."""
     if result is None:
         return NONE
-    low, high = result.low, result.high
-    known = result.clusters >= LEAST_CLUSTERS and low is not None and high is not None and high - low > 1e-12
+    low = result.low
+    high = result.high
+    known = (
+        result.clusters >= LEAST_CLUSTERS
+        and low is not None
+        and high is not None
+        and high - low > 1e-12
+    )
     ends = _ends(result, times, digits, "+") if known else ""
     return f"{times * result.value:+.{digits}f}{ends}, p {p_text(p)}"
 

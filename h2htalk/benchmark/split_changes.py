@@ -10,7 +10,7 @@ from typing import Any
 from h2htalk.benchmark.run import read_run_data
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
-from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, in_table_order
+from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import DataError, counted
 from h2htalk.text.record_diff import RecordDiff, diff_records, differing_fields
 from h2htalk.text.tables import Table
@@ -26,15 +26,20 @@ def diff_splits(old: str, new: str, runs: Sequence[Path] = ()) -> tuple[RecordDi
 
     Returns the difference, and for each run the cells that it moves: items that differ, to be asked again, and gone.
     """
-    before, after = load_split(old), load_split(new)
+    before = load_split(old)
+    after = load_split(new)
     diff = diff_records(_records(before), _records(after), (_facts(before), _facts(after)), {})
     return diff, [_moved_cells(path, before, after) for path in runs]
 
 
 def _records(split: Split) -> dict[str, dict[str, Any]]:
-    personas = {f"persona {name}": {"split": "personas", "persona": one} for name, one in split.personas.items()}
-    parts = {one.id: one.subtask if isinstance(one, Scenario) else one.study for one in split.items}
-    return {item.id: item.to_dict() | {"split": parts[item.id]} for item in split.items} | personas
+    records = {}
+    for item in split.items:
+        group = item.subtask if isinstance(item, Scenario) else item.study
+        records[item.id] = item.to_dict() | {"split": group}
+    for name, persona in split.personas.items():
+        records[f"persona {name}"] = {"split": "personas", "persona": persona}
+    return records
 
 
 def _facts(split: Split) -> dict[str, str]:
@@ -44,26 +49,36 @@ def _facts(split: Split) -> dict[str, str]:
 
 def _moved_cells(path: Path, before: Split, after: Split) -> Table:
     run = read_run_data(path).split
-    items, old, new = run.scenarios, {one.id for one in before.scenarios}, {one.id: one for one in after.scenarios}
-    if not any(item.id in old or item.id in new for item in items):
+    items = run.scenarios
+    old_ids = {scenario.id for scenario in before.scenarios}
+    new_items = {scenario.id: scenario for scenario in after.scenarios}
+    if old_ids.union(new_items).isdisjoint(item.id for item in items):
         raise DataError(f"{path}: is no run of {before.name}: it holds none of its items")
     cells = defaultdict[str, Counter[str]](Counter)
     for item in items:
-        other = new.get(item.id)
-        changed = set[str]()
-        if other is not None:
-            changed |= {*differing_fields(item.to_dict(), other.to_dict())}
-            changed |= {"persona"} if run.personas[item.persona] != after.personas[other.persona] else set()
-            changed |= {"risk"} if item.tags.risk != other.tags.risk else set()  # a crisis allows longer replies
-            changed -= _NOTES
-        if other is None or changed:
-            cells[item.subtask].update(differ=1, again=not changed <= _SCORED_ONLY, gone=other is None)
+        new_item = new_items.get(item.id)
+        if new_item is None:
+            cells[item.subtask].update(differ=1, gone=1)
+            continue
+        changed = {*differing_fields(item.to_dict(), new_item.to_dict())}
+        if run.personas[item.persona] != after.personas[new_item.persona]:
+            changed.add("persona")
+        if item.tags.risk != new_item.tags.risk:  # a crisis allows longer replies
+            changed.add("risk")
+        changed -= _NOTES
+        if changed:
+            cells[item.subtask].update(differ=1, again=int(not changed <= _SCORED_ONLY))
     if not cells:
         return Table(f"{path}: no cell moves", ("",), ())
-    counts = [(SUBTASKS[name].title, cells[name]) for name in in_table_order(cells)]
-    rows = [(title, own["differ"], own["again"], own["gone"]) for title, own in counts]
-    averages = [name for name in DIMENSIONS if any(SUBTASKS[one].dimension == name for one in cells)]
-    differ = sum(cell["differ"] for cell in cells.values())
+    rows = []
+    averages = dict[str, None]()
+    differ = 0
+    for name in in_table_order(cells):
+        counts = cells[name]
+        differ += counts["differ"]
+        subtask = SUBTASKS[name]
+        averages[subtask.dimension] = None
+        rows.append((subtask.title, counts["differ"], counts["again"], counts["gone"]))
     title = f"{path}: {differ:,} of {counted(len(items), 'item')} differ; cells that move:"
     note = f"and the averages: {', '.join((*averages, 'overall'))}"
     return Table(title, ("", "items", "to ask again", "removed"), rows, (note,))

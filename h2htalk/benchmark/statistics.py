@@ -7,18 +7,20 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from h2htalk.benchmark.sign_flips import SignFlips, sign_flips
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import UPPER, Interval, t_quantile, wilson_interval, z_quantile
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
 RULE = "wilson-t-1"
+_LEAST_EXPONENT = -1021  # of a float with all its digits
 _PRIOR = 2.0  # degrees of freedom of the pooled variance
 
 
@@ -57,12 +59,19 @@ def weighted_mean(means: Sequence[Mean], weights: Sequence[float]) -> Mean:
     total = math.fsum(weights)
     pooled = math.fsum(m.variance * m.n * m.df for m in means) / math.fsum(m.df for m in means)
     parts = [
-        ((w / total) ** 2 * (m.variance * m.n * m.df + _PRIOR * pooled) / (m.df + _PRIOR) / m.n, m.df)
+        (
+            (w / total) ** 2 * (m.variance * m.n * m.df + _PRIOR * pooled) / (m.df + _PRIOR) / m.n,
+            m.df,
+        )
         for m, w in zip(means, weights, strict=True)
     ]
     variance = math.fsum(part for part, _ in parts)
     # Where nothing varies, the number of values alone says how sure the mean is.
-    df = 1 / math.fsum((part / variance) ** 2 / df for part, df in parts) if variance > 0 else sum(m.df for m in means)
+    df = (
+        1 / math.fsum((part / variance) ** 2 / df for part, df in parts)
+        if variance > 0
+        else sum(m.df for m in means)
+    )
     value = math.fsum(w * mean.value for mean, w in zip(means, weights, strict=True)) / total
     return Mean(value, variance, df, 1 if variance > 0 else sum(mean.n for mean in means))
 
@@ -88,12 +97,35 @@ def clusters_of(scenarios: Iterable[Scenario]) -> dict[str, str]:
         # Ids sort before what is shared, and so become the roots.
         shared = [("history", "\n".join(f"{turn.role}: {turn.content}" for turn in scenario.turns))]
         shared += [(key, str(scenario.provenance.get(key) or "")) for key in ("dialogue", "family")]
-        shared += [("text", text) for text in scenario.references if not is_null_memory(text, scenario.language)]
+        shared += [
+            ("text", text)
+            for text in scenario.references
+            if not is_null_memory(text, scenario.language)
+        ]
         for node in shared:
             if node[1]:
                 one, other = sorted((root(("", scenario.id)), root(node)))
                 parent[other] = one
     return {item: root(("", item))[1] for item in ids}
+
+
+def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
+    """Return how much larger the variance of a mean is because items of a cluster resemble each other; 1 or more.
+
+    Where all values are the same, a cluster counts for one.
+    """
+    mean = fmean(values)
+    totals = dict.fromkeys(clusters, 0.0)
+    for value, cluster in zip(values, clusters, strict=True):
+        totals[cluster] += value - mean
+    square = math.fsum((value - mean) ** 2 for value in values)
+    number = len(values)
+    groups = len(totals)
+    if not square:
+        return number / groups
+    among = math.fsum(total**2 for total in totals.values()) * groups / max(1, groups - 1)
+    within = square * number / (number - 1)
+    return max(1.0, among / within)
 
 
 Values = npt.NDArray[np.float64]
@@ -112,7 +144,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusteredResult:
-    """A mean difference or a slope, its 95 % interval (None with fewer than two clusters) and two-sided p."""
+    """A mean difference or a slope, its 95 % interval (None with fewer than six clusters) and two-sided p."""
 
     value: float
     low: float | None
@@ -122,27 +154,32 @@ class ClusteredResult:
     clusters: int
 
 
-def cluster_bootstrap(
-    clusters: int, statistic: Callable[[Values], Values], least: int = FEW, draws: int = DRAWS
-) -> Estimate:
-    """Return a statistic, and the percentile interval of seeded draws of clusters, none for fewer than `least`;
-    the statistic gives its values by row of weights, which say how often each of the clusters was drawn."""
+def cluster_bootstrap(clusters: int, statistic: Callable[[Values], Values]) -> Estimate:
+    """Return a statistic, and the percentile interval of seeded draws of clusters, none for fewer than ten.
+
+    The statistic gives its values by row of weights, which say how often each of the clusters was drawn.
+    """
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # no correlation where a draw is constant
         value = float(statistic(np.ones((1, clusters)))[0])
         if math.isnan(value):
             return Estimate(None, None, None)
-        if clusters < least:
+        if clusters < FEW:
             return Estimate(value, None, None)
-        rng, rows = np.random.default_rng(0), max(1, _WEIGHTS_AT_ONCE // clusters)
+        rng = np.random.default_rng(0)
+        rows = max(1, _WEIGHTS_AT_ONCE // clusters)
         even = np.full(clusters, 1 / clusters)
-        counts = (rng.multinomial(clusters, even, min(rows, draws - n)) for n in range(0, draws, rows))
+        counts = (
+            rng.multinomial(clusters, even, min(rows, DRAWS - n)) for n in range(0, DRAWS, rows)
+        )
         found = np.concatenate([statistic(one.astype(float)) for one in counts])
         low, high = np.nanquantile(found, (1 - UPPER, UPPER))
     return Estimate(value, float(low), float(high))
 
 
-def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[float]) -> ClusteredResult | None:
+def clustered_slope(
+    clusters: Sequence[str], x: Sequence[float], y: Sequence[float]
+) -> ClusteredResult | None:
     """The slope of y on x within clusters (each has its own level); None where x varies in no cluster."""
     _, at = np.unique(np.array(clusters), return_inverse=True)
     sides = (np.array(own, float) for own in (x, y))
@@ -151,9 +188,12 @@ def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[flo
     varying = squares > 0
     if not varying.any():
         return None
-    sums, weights = products[varying], squares[varying]
-    _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
-    return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(products), len(x), len(sums))
+    sums = products[varying]
+    weights = squares[varying]
+    slope = float(sums.sum() / weights.sum())
+    mass = weights.sum()
+    flips = sign_flips(tuple((sums / mass).tolist()), tuple((weights / mass).tolist()))
+    return ClusteredResult(slope, flips.low, flips.high, flips.p, len(x), len(sums))
 
 
 LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
@@ -165,11 +205,16 @@ def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Estimate:
     The interval is the percentile one of 1,000 seeded draws of clusters, the same clusters in each run; `closed_form`'s
     for fewer than ten clusters, and where no draw differs (1 or -1).
     """
-    names = {name: at for at, name in enumerate(sorted({name for clusters, _ in runs for name in clusters}))}
+    names = {
+        name: at
+        for at, name in enumerate(sorted({name for clusters, _ in runs for name in clusters}))
+    }
     parts = [(np.array([names[name] for name in clusters]), a, b) for clusters, (a, b) in runs]
 
     def mean(weights: Values) -> Values:
-        return np.asarray(np.nanmean([_spearman(a, b, weights[:, at]) for at, a, b in parts], axis=0))
+        return np.asarray(
+            np.nanmean([_spearman(a, b, weights[:, at]) for at, a, b in parts], axis=0)
+        )
 
     found = cluster_bootstrap(len(names), mean)
     if found.value is None:
@@ -185,14 +230,23 @@ def closed_form(value: float, n: int) -> Estimate:
     most = 1 - 6 / (n * (n * n - 1))
     r = max(-most, min(most, value))
     half = z_quantile() * math.sqrt((1 + r * r / 2) / (n - 3))
-    return Estimate(value, min(value, math.tanh(math.atanh(r) - half)), max(value, math.tanh(math.atanh(r) + half)))
+    return Estimate(
+        value,
+        min(value, math.tanh(math.atanh(r) - half)),
+        max(value, math.tanh(math.atanh(r) + half)),
+    )
 
 
 def _spearman(x: Values, y: Values, weights: Values) -> Values:
     """Spearman's rho of two sides of units, by row of weights that say how often each unit was drawn."""
     a, b = (_mid_ranks(side, weights) for side in (x, y))
-    a, b = (side - (side * weights).sum(1, keepdims=True) / weights.sum(1, keepdims=True) for side in (a, b))
-    return np.asarray((weights * a * b).sum(1) / np.sqrt((weights * a * a).sum(1) * (weights * b * b).sum(1)))
+    a, b = (
+        side - (side * weights).sum(1, keepdims=True) / weights.sum(1, keepdims=True)
+        for side in (a, b)
+    )
+    return np.asarray(
+        (weights * a * b).sum(1) / np.sqrt((weights * a * a).sum(1) * (weights * b * b).sum(1))
+    )
 
 
 def _mid_ranks(values: Values, weights: Values) -> Values:
@@ -221,7 +275,9 @@ class Cell:
 Row = Mapping[str, Cell]  # of Table 2, by the figures of `figure_weights`
 
 
-Value = tuple[str, float | None]  # of an item: its group (a subtask or a tag), and a value in [0, 1] or None
+Value = tuple[
+    str, float | None
+]  # of an item: its group (a subtask or a tag), and a value in [0, 1] or None
 
 
 def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
@@ -248,7 +304,9 @@ def aggregate(values: Iterable[Value]) -> Row:
     found, means = _cells(values)
     cells = {name: found[name] for name in SUBTASKS if name in found}
     figures = figure_weights({name: cell.n for name, cell in cells.items()})
-    return cells | {key: _average(weights, cells, means) for key, weights in figures.items() if key not in cells}
+    return cells | {
+        key: _average(weights, cells, means) for key, weights in figures.items() if key not in cells
+    }
 
 
 def aggregate_slices(values: Iterable[Value]) -> dict[str, Cell]:
@@ -258,7 +316,9 @@ def aggregate_slices(values: Iterable[Value]) -> dict[str, Cell]:
 
 def _cells(values: Iterable[Value]) -> tuple[dict[str, Cell], dict[str, Mean]]:
     """The cell of each group, and the mean behind it where at least two items are scored."""
-    groups, cells, means = defaultdict[str, list[float | None]](list), {}, {}
+    groups = defaultdict[str, list[float | None]](list)
+    cells = {}
+    means = {}
     for group, value in values:
         groups[group].append(value)
     for name, own in groups.items():
@@ -267,7 +327,9 @@ def _cells(values: Iterable[Value]) -> tuple[dict[str, Cell], dict[str, Mean]]:
             means[name] = mean
             cells[name] = _cell(mean, len(scored), len(own))
         else:
-            cells[name] = Cell(100 * scored[0] if scored else None, None, None, len(scored), len(own))
+            cells[name] = Cell(
+                100 * scored[0] if scored else None, None, None, len(scored), len(own)
+            )
     return cells, means
 
 
@@ -276,16 +338,22 @@ def _cell(mean: Mean, n: int, total: int) -> Cell:
     return Cell(100 * mean.value, 100 * low, 100 * high, n, total)
 
 
-def _average(weights: Mapping[str, float], cells: Mapping[str, Cell], means: Mapping[str, Mean]) -> Cell:
+def _average(
+    weights: Mapping[str, float], cells: Mapping[str, Cell], means: Mapping[str, Mean]
+) -> Cell:
     """Return the weighted mean of cells; it has no value, or no interval, when one of the cells has none (a cell of
     one item would otherwise count as certain)."""
-    here, parts = [cells[name] for name in weights if name in cells], {name: w for name, w in weights.items() if w > 0}
-    n, total = sum(cell.n for cell in here), sum(cell.total for cell in here)
+    here = [cells[name] for name in weights if name in cells]
+    parts = {name: w for name, w in weights.items() if w > 0}
+    n = sum(cell.n for cell in here)
+    total = sum(cell.total for cell in here)
     if len(here) < len(weights) or not parts or None in [cells[name].value for name in parts]:
         return Cell(None, None, None, n, total)
     if means.keys() >= parts.keys():
         return _cell(weighted_mean([means[name] for name in parts], list(parts.values())), n, total)
-    value = math.fsum(w * (cells[name].value or 0.0) for name, w in parts.items()) / math.fsum(parts.values())
+    value = math.fsum(w * (cells[name].value or 0.0) for name, w in parts.items()) / math.fsum(
+        parts.values()
+    )
     return Cell(value, None, None, n, total)
 
 
@@ -312,23 +380,24 @@ def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
     among those that are in either, since F1 = 2J / (1 + J).
     """
     listed = list(pairs)
-    answers, references = math.fsum(share for share, _ in listed), sum(null for _, null in listed)
+    answers = math.fsum(share for share, _ in listed)
+    references = sum(null for _, null in listed)
     hits = math.fsum(share for share, null in listed if null)
 
     def cell(hits: float, of: float, change: Callable[[float], float] = float) -> Cell:
         if not of:
             return Cell(None, None, None, len(listed), total)
-        value, low, high = (100 * change(rate) for rate in (hits / of, *rate_interval(hits, of)))
-        return Cell(value, low, high, len(listed), total) if len(listed) > 1 else Cell(value, None, None, 1, total)
+        value = 100 * change(hits / of)
+        if len(listed) < 2:
+            return Cell(value, None, None, 1, total)
+        low, high = (100 * change(rate) for rate in rate_interval(hits, of))
+        return Cell(value, low, high, len(listed), total)
 
     f1 = cell(hits, answers + references - hits, lambda j: 2 * j / (1 + j))
     return NullClass(cell(hits, answers), cell(hits, references), f1, references, answers, hits)
 
 
 Name = TypeVar("Name")
-FLIPS = 10_000
-EXACT = 12  # clusters up to which all sign flips are tried
-SIGNS_AT_ONCE = 1 << 21  # signs drawn at once
 POWER = 0.8
 
 
@@ -346,34 +415,75 @@ class Difference:
 class PairedResult:
     """The mean of paired differences, in their unit, weighted over strata.
 
-    `low`, `high`: the 95 % interval by t and the sandwich variance of n clusters, times n / (n - 1) (CR1); `error` and
-    `df`: its standard error and degrees of freedom; None where a stratum has one cluster, or where all differences are
-    0. `effect`: the mean by the standard deviation of the differences; None where they do not vary. `totals`: what each
-    cluster adds to the mean.
+    `error`, `df`: its standard error by the sandwich variance of n clusters, times n / (n - 1) (CR1), and degrees of
+    freedom; None where a stratum has one cluster, or where all differences are 0. `effect`: the mean by the standard
+    deviation of the differences; None where they do not vary. `totals`: what each cluster adds to the mean; `shares`:
+    the weight of each in it.
     """
 
     mean: float
-    low: float | None
-    high: float | None
     effect: float | None
     error: float | None
     df: float | None
     items: int
     clusters: int
     totals: tuple[float, ...] = field(repr=False)
+    shares: tuple[float, ...] = field(repr=False)
+
+    @property
+    def _flips(self) -> SignFlips:
+        return sign_flips(self.totals, self.shares)
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the 95 % interval: what the sign-flip test does not reject, so that it fits `p`.
+
+        None with fewer than six clusters, of which the test rejects nothing, and where all differences are 0.
+        """
+        return self._flips.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end, as `low`."""
+        return self._flips.high
+
+    @property
+    def is_above_zero(self) -> bool:
+        """Whether the mean is above 0 by t at 2.5 %; unlike the sign-flip test it can say so of two clusters."""
+        if self.error is None or self.df is None:
+            return False
+        return self.mean - t_quantile(self.df) * self.error > 0
 
     def p(self, above: bool = False) -> float:
         """Two-sided p of the sign-flip test on cluster totals; `above`: one-sided, that the mean is above 0."""
-        p = sign_flip_p(np.array(self.totals))
-        return p if not above else p / 2 if self.mean > 0 else 1 - p / 2
+        p = self._flips.p
+        if not above:
+            return p
+        return p / 2 if self.mean > 0 else 1 - p / 2
 
     @property
     def detectable(self) -> float | None:
         """The difference that as many items find with 80 % power at 5 %; None where none of them varies."""
-        return (t_quantile(self.df) + t_quantile(self.df, POWER)) * self.error if self.error and self.df else None
+        return (
+            (t_quantile(self.df) + t_quantile(self.df, POWER)) * self.error
+            if self.error and self.df
+            else None
+        )
 
 
-def paired_result(differences: Sequence[Difference], weights: Mapping[str, float] | None = None) -> PairedResult:
+def _unit(values: Iterable[float]) -> float:
+    """A power of 2 near the largest value, 1 where all are 0: squares and fourth powers of values divided by it neither
+    underflow nor overflow, and no digit of them changes."""
+    largest = max(map(abs, values), default=0.0)
+    if largest == 0:
+        return 1.0
+    _, exponent = math.frexp(largest)
+    return math.ldexp(1.0, max(exponent, _LEAST_EXPONENT))
+
+
+def paired_result(
+    differences: Sequence[Difference], weights: Mapping[str, float] | None = None
+) -> PairedResult:
     """Test the mean of paired differences, at least one, in any order; `weights`: stratum -> weight, by default its
     number of items; they need not sum to 1."""
     strata = defaultdict[str, list[float]](list)
@@ -384,30 +494,55 @@ def paired_result(differences: Sequence[Difference], weights: Mapping[str, float
     means = {name: math.fsum(values) / len(values) for name, values in strata.items()}
     mean = math.fsum(share[name] * means[name] for name in strata) / mass
     totals = defaultdict[str, list[float]](list)
+    shares = defaultdict[str, list[float]](list)
     residuals = {name: defaultdict[str, float](float) for name in strata}
     for one in differences:
         w = share[one.stratum] / mass / len(strata[one.stratum])
         totals[one.cluster].append(w * one.value)
+        shares[one.cluster].append(w)
         residuals[one.stratum][one.cluster] += w * (one.value - means[one.stratum])
-    summed = tuple(sorted(map(math.fsum, totals.values())))
-    spread = math.fsum(
-        share[name] / mass * math.fsum((x - means[name]) ** 2 for x in values) / max(1, len(values) - 1)
-        for name, values in strata.items()
+    # Sorted, so that the order of the items does not matter.
+    parts_of_mean = sorted(
+        (math.fsum(own), math.fsum(shares[cluster])) for cluster, own in totals.items()
     )
-    effect, sizes = mean / math.sqrt(spread) if spread > 0 else None, (len(differences), len(totals), summed)
+    summed = tuple(total for total, _ in parts_of_mean)
+    deviations = {name: [x - means[name] for x in values] for name, values in strata.items()}
+    unit = _unit(x for values in deviations.values() for x in values)
+    spread = math.fsum(
+        share[name] / mass * math.fsum((x / unit) ** 2 for x in values) / max(1, len(values) - 1)
+        for name, values in deviations.items()
+    )
+    deviation = math.sqrt(spread) * unit
+    result = PairedResult(
+        mean=mean,
+        effect=mean / deviation if deviation > 0 else None,
+        error=None,
+        df=None,
+        items=len(differences),
+        clusters=len(totals),
+        totals=summed,
+        shares=tuple(weight for _, weight in parts_of_mean),
+    )
     if any(len(own) < 2 for own in residuals.values()) or not any(summed):
-        return PairedResult(mean, None, None, effect, None, None, *sizes)
-    sums, parts = defaultdict[str, float](float), []
+        return result
+    sums = defaultdict[str, float](float)
+    parts = []
+    unit = _unit(r for own in residuals.values() for r in own.values())
     for own in residuals.values():
         scale = len(own) / (len(own) - 1)
-        parts.append((scale * math.fsum(r * r for r in own.values()), len(own) - 1))
-        for cluster, r in own.items():  # a cluster may lie in several strata
+        in_units = {cluster: r / unit for cluster, r in own.items()}
+        parts.append((scale * math.fsum(r * r for r in in_units.values()), len(own) - 1))
+        for cluster, r in in_units.items():  # a cluster may lie in several strata
             sums[cluster] += math.sqrt(scale) * r
-    error, alone = math.sqrt(math.fsum(u * u for u in sums.values())), math.fsum(v for v, _ in parts)
+    error = unit * math.sqrt(math.fsum(u * u for u in sums.values()))
+    alone = math.fsum(v for v, _ in parts)
     # Satterthwaite's degrees of freedom.
-    df = alone**2 / math.fsum(v * v / df for v, df in parts) if alone > 0 else float(sum(df for _, df in parts))
-    half = t_quantile(df) * error
-    return PairedResult(mean, mean - half, mean + half, effect, error, df, *sizes)
+    df = (
+        alone**2 / math.fsum(v * v / df for v, df in parts)
+        if alone > 0
+        else float(sum(df for _, df in parts))
+    )
+    return replace(result, error=error, df=df)
 
 
 def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]:
@@ -421,32 +556,33 @@ def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]
         for key, weights in figures.items()
         if weights and by_subtask.keys() >= weights.keys()
     }
-    if (items := found.get("items_mean")) is not None and items.error is None:  # a subtask of one item says nothing
+    if (
+        items := found.get("items_mean")
+    ) is not None and items.error is None:  # a subtask of one item says nothing
         found["items_mean"] = paired_result([replace(one, stratum="") for one in differences])
     return found
 
 
-def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:
-    """Two-sided p of the test that flips the signs of cluster totals: all flips up to 12 clusters, else 10,000 seeded
-    ones and the observed one, so that p is never 0."""
-    totals = totals[totals != 0]
-    if not len(totals):
-        return 1.0
-    least = abs(math.fsum(totals)) * (1 - 1e-12)
-    if len(totals) <= EXACT:
-        signs = np.array(list(product((-1.0, 1.0), repeat=len(totals) - 1)))
-        sums = np.abs(signs @ totals[1:] + totals[0])  # the other half has the same values
-        return float((sums >= least).mean())
-    rng, reached, rows = np.random.default_rng(0), 0, max(1, SIGNS_AT_ONCE // len(totals))
-    for start in range(0, FLIPS, rows):
-        bits = rng.integers(0, 2, size=(min(rows, FLIPS - start), len(totals)), dtype=np.int8)
-        reached += int((np.abs((2 * bits - 1) @ totals) >= least).sum())
-    return (reached + 1) / (FLIPS + 1)
+def figure_means(values: Sequence[Difference]) -> dict[str, float]:
+    """Return the means of the figures of `paired_figures`, without a test, which takes most of their time."""
+    by_subtask = defaultdict[str, list[float]](list)
+    for one in values:
+        by_subtask[one.stratum].append(one.value)
+    means = {name: math.fsum(own) / len(own) for name, own in by_subtask.items()}
+    figures = {}
+    for key, weights in figure_weights(
+        {name: len(own) for name, own in by_subtask.items()}
+    ).items():
+        if weights and means.keys() >= weights.keys():
+            weighted = math.fsum(weight * means[name] for name, weight in weights.items())
+            figures[key] = weighted / math.fsum(weights.values())
+    return figures
 
 
 def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
     """Adjust p values for their number (Holm): each times those that are left, never below the one before."""
-    adjusted, last = dict(p_values), 0.0
+    adjusted = dict(p_values)
+    last = 0.0
     for place, name in enumerate(sorted(adjusted, key=p_values.__getitem__)):
         last = adjusted[name] = max(last, min(1.0, (len(p_values) - place) * p_values[name]))
     return adjusted
@@ -463,5 +599,7 @@ def items_needed(difference: float, sd: float, df_an_item: float | None = None) 
     """How many items find a mean difference; see `detectable_difference`."""
     needed = 2.0
     for _ in range(50):  # t depends on the number that is sought
-        needed = max(2.0, needed * (detectable_difference(sd, needed, df_an_item) / difference) ** 2)
+        needed = max(
+            2.0, needed * (detectable_difference(sd, needed, df_an_item) / difference) ** 2
+        )
     return math.ceil(needed - 1e-9)

@@ -11,12 +11,14 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 from h2htalk.data.files import reading, sha256_of
+from h2htalk.data.model_names import without_path
 from h2htalk.errors import ConfigError, quoted, suggest
+from h2htalk.extras import EMBEDDED_MODEL, LOCAL_MODEL, VLLM, Requirement
 
 if TYPE_CHECKING:
     from h2htalk.chat.protocol import Chat
-    from h2htalk.chat.store.call_store import StageCalls
-    from h2htalk.chat.wires import WireFormat
+    from h2htalk.chat.store.stage_calls import StageCalls
+    from h2htalk.chat.wire_formats import WireFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,48 +29,61 @@ class ChatOptions:
     timeout: float = 120.0  # seconds one attempt may take
     attempts: int = 4  # tries a request, the first included
     deadline: float = 900.0  # seconds one request to a hosted API may take in all, tries and waits between included
-    engine_options: Mapping[str, str] = field(default_factory=dict)  # its own, by name (`vllm`: `dtype`, `lora`, ...)
+    # The engine's own settings, by name (`vllm`: `dtype`, `lora`, ...).
+    engine_options: Mapping[str, str] = field(default_factory=dict)
     download: bool = False  # fetch a model of the Hugging Face Hub that is not in the local cache
     # Where paid calls are reserved before they are sent, and their replies stored; None keeps them in memory.
     calls: StageCalls | None = None
     batch: bool = False  # send everything as batch jobs
-    function: Callable[..., Any] | None = None  # of `python`: what answers
+    function: Callable[..., Any] | None = None  # the function that answers for `python`
 
     def __post_init__(self) -> None:
-        if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0 or not self.deadline > 0:
-            raise ConfigError("concurrency and attempts must be 1 or more, timeout and deadline above 0 seconds")
+        counts_valid = self.concurrency >= 1 and self.attempts >= 1
+        if not counts_valid or not self.timeout > 0 or not self.deadline > 0:
+            raise ConfigError(
+                "concurrency and attempts must be 1 or more, timeout and deadline above 0 seconds"
+            )
 
 
 _SETTINGS = ("config.json", "gliner_config.json", "meta.json")
 
 
 def model_identity(model: str) -> str:
-    """What the results depend on: the model's name (`model_name`), and the content of a script or a folder. Raises
-    ConfigError where that cannot be read."""
-    name, path = _named(model)
-    return f"{name}, sha256 {(_folder_sha256 if path.is_dir() else sha256_of)(path)[:16]}" if path else name
+    """Return what the results depend on: the model's name (`model_name`), and the content of a script or a folder.
+
+    Raises ConfigError where that cannot be read.
+    """
+    name, path = _name_and_path(model)
+    if path is None:
+        return name
+    digest = folder_sha256(path) if path.is_dir() else sha256_of(path)
+    return f"{name}, sha256 {digest[:16]}"
 
 
 def model_name(model: str) -> str:
-    """`ENGINE:NAME` without a path or an address: the name of a script's file or a model's folder."""
-    return _named(model)[0]
+    """Return `ENGINE:NAME` without a path or an address; of a file or a folder the last part."""
+    name, _ = _name_and_path(model)
+    return without_path(name)
 
 
-def _named(model: str) -> tuple[str, Path | None]:
-    """A model's name for people, and the script or the folder that it is."""
+def _name_and_path(model: str) -> tuple[str, Path | None]:
+    """Return a model's name for people, and the script or the folder that it is."""
     engine, _, name = model.partition(":")
     kind = model_kind(engine)
     if kind == "file" and name:
         return f"{engine}:{Path(name).name}", Path(name)
-    if (address := re.search("@?https?:", name, re.IGNORECASE)) is not None:  # it may hold a password
+    address = re.search("@?https?:", name, re.IGNORECASE)
+    if address is not None:  # it may hold a password
         return f"{engine}:{name[: address.start()]}".rstrip(":"), None
-    if kind == "folder" and name and any(((folder := Path(name).expanduser()) / one).is_file() for one in _SETTINGS):
-        return f"{engine}:{folder.resolve().name}", folder
+    if kind == "folder" and name:
+        folder = Path(name).expanduser()
+        if any((folder / settings).is_file() for settings in _SETTINGS):
+            return f"{engine}:{folder.resolve().name}", folder
     return model, None
 
 
-def _folder_sha256(folder: Path) -> str:
-    """A hash of the names and sizes of a folder's files, and of its settings; weights are too large to read."""
+def folder_sha256(folder: Path) -> str:
+    """Hash the names and sizes of a folder's files, and its settings; weights are too large to read."""
     digest = hashlib.sha256()
     with reading(folder, ConfigError):
         sizes = {path: path.stat().st_size for path in sorted(folder.iterdir()) if path.is_file()}
@@ -85,7 +100,9 @@ class Engine:
     name: str  # the part of a model's name before the colon
     path: str  # `module:Class`, called as `Class(model_name, options)`
     _: KW_ONLY
-    hosted: bool = False  # every call costs money, so each is reserved in the call store; there are batch jobs
+    hosted: bool = (
+        False  # every call costs money, so each is reserved in the call store; there are batch jobs
+    )
     local: bool = False  # it runs on the user's own machine and costs nothing but time
     # Temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken (`none`: it uses its own).
     sampling: str = "taken"
@@ -95,16 +112,36 @@ class Engine:
     model_is: str = "name"  # after the colon: a `name`, a `folder` or name on the Hub, a `file`, a name with a `url`
     schemas: bool = True  # it makes replies match a response schema
     small: bool = False  # too small for tasks in several steps; compose asks it for replies as plain text only
-    downloads: bool = False  # it fetches a model of the Hub only where `ChatOptions.download` is set
-    packages: tuple[str, ...] = ()  # the distributions that answer or ask, whose versions a run records
+    downloads: bool = (
+        False  # it fetches a model of the Hub only where `ChatOptions.download` is set
+    )
+    packages: tuple[
+        str, ...
+    ] = ()  # the distributions that answer or ask, whose versions a run records
+    needs: Requirement | None = None  # beside a plain installation
 
-    def check_options(self, given: Mapping[str, str]) -> None:
-        """Raise ConfigError for options that this engine does not have, or that cannot be."""
+    def check_options(self, engine_options: Mapping[str, str]) -> None:
+        """Raise ConfigError for options that this engine does not have, or that are invalid."""
         if self.options:
-            resolve_name(self.options).parse(given)
-        elif given:
-            names = " and ".join(engine.name for engine in ENGINES.values() if engine.options)
-            raise ConfigError(f"{self.name} has no engine options ({', '.join(given)}); {names} has")
+            resolve_name(self.options).parse(engine_options)
+        elif engine_options:
+            engines = ", ".join(engine.name for engine in ENGINES.values() if engine.options)
+            raise ConfigError(
+                f"{self.name} has no engine options ({', '.join(engine_options)}); {engines} have some"
+            )
+
+    def option_names(self) -> frozenset[str]:
+        """The names of its engine options."""
+        return frozenset(resolve_name(self.options).model_fields) if self.options else frozenset()
+
+    def form_subject(self, engine_options: Mapping[str, str]) -> dict[str, str]:
+        """Return the entry of a signature about the form of requests (`WireOptions.subject`)."""
+        from h2htalk.chat.wire_options import WireOptions
+
+        if not self.options:
+            return {}
+        kind = resolve_name(self.options)
+        return kind.parse(engine_options).subject() if issubclass(kind, WireOptions) else {}
 
     def open_wire(self, model_name: str) -> WireFormat:
         """Return the wire format of a hosted API, without a key or a connection."""
@@ -122,6 +159,7 @@ ENGINES: Mapping[str, Engine] = {
             schemas=False,
             small=True,
             packages=("openvino-genai", "openvino"),
+            needs=EMBEDDED_MODEL,
         ),
         Engine(
             "hf",
@@ -131,6 +169,7 @@ ENGINES: Mapping[str, Engine] = {
             schemas=False,
             downloads=True,
             packages=("transformers", "torch"),
+            needs=LOCAL_MODEL,
         ),
         Engine(
             "vllm",
@@ -139,13 +178,15 @@ ENGINES: Mapping[str, Engine] = {
             options="h2htalk.chat.vllm.engine:VLLMOptions",
             model_is="folder",
             packages=("vllm", "transformers", "torch"),
+            needs=VLLM,
         ),
         Engine(
             "openai",
             "h2htalk.chat.hosted.hosted_chat:OpenAIChat",
             hosted=True,
             sampling="optional",
-            wire="h2htalk.chat.wires:OpenAIWire",
+            options="h2htalk.chat.wire_options:OpenAIOptions",
+            wire="h2htalk.chat.openai_wire:OpenAIWire",
             packages=("openai",),
         ),
         Engine(
@@ -153,47 +194,84 @@ ENGINES: Mapping[str, Engine] = {
             "h2htalk.chat.hosted.hosted_chat:AnthropicChat",
             hosted=True,
             sampling="none",
-            wire="h2htalk.chat.wires:AnthropicWire",
+            options="h2htalk.chat.wire_options:AnthropicOptions",
+            wire="h2htalk.chat.anthropic_wire:AnthropicWire",
             packages=("anthropic",),
         ),
-        Engine("server", "h2htalk.chat.server:ServerChat", sampling="optional", model_is="url", packages=("aiohttp",)),
+        Engine(
+            "server",
+            "h2htalk.chat.server:ServerChat",
+            sampling="optional",
+            options="h2htalk.chat.wire_options:ServerOptions",
+            model_is="url",
+            packages=("aiohttp",),
+        ),
         Engine("scripted", "h2htalk.chat.scripted:ScriptedChat", local=True, model_is="file"),
-        Engine("python", "h2htalk.chat.python:PythonChat", sampling="none", reasons=False, schemas=False),
+        Engine(
+            "python",
+            "h2htalk.chat.function_chat:FunctionChat",
+            sampling="none",
+            reasons=False,
+            schemas=False,
+        ),
     )
 }
 
 
 def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
-    """Open `ENGINE` or `ENGINE:NAME`, such as `embedded`, `hf:PATH`, `server:MODEL@URL`, `scripted:FILE`. Raises
-    ConfigError where there is no such engine, or the model cannot be opened; MissingExtraError where the engine's
-    packages are not installed."""
-    (engine, name), options = parse_model(model), options or ChatOptions()
+    """Open `ENGINE` or `ENGINE:NAME`, such as `embedded`, `hf:PATH`, `server:MODEL@URL`, `scripted:FILE`.
+
+    Raises ConfigError where there is no such engine, or the model cannot be opened; MissingExtraError where the
+    engine's packages are not installed.
+    """
+    engine, name = parse_model(model)
+    options = options or ChatOptions()
     engine.check_options(options.engine_options)
     if options.batch:
         require_batches(engine)
     return cast("Chat", resolve_name(engine.path)(name, options))
 
 
-def parse_model(model: str, *others: str) -> tuple[Engine, str]:
-    """Split a model such as `hf:PATH` into its engine and its name. Raises ConfigError for another engine; it names the
-    choices, the caller's `others` included."""
+def parse_model(model: str, *pseudo_engines: str) -> tuple[Engine, str]:
+    """Split a model such as `hf:PATH` into its engine and its name.
+
+    Raises ConfigError for another engine; it names the choices, the caller's `pseudo_engines` included.
+    """
     name, _, model_name = model.partition(":")
     if name in ENGINES:
         return ENGINES[name], model_name
-    choices = (*ENGINES, *others)
-    meant = suggest(name, choices) or "write ENGINE:NAME and "
-    raise ConfigError(f"unknown engine {quoted(name)}; {meant}choose from {', '.join(choices)}")
+    choices = (*ENGINES, *pseudo_engines)
+    suggestion = suggest(name, choices) or "write ENGINE:NAME and "
+    raise ConfigError(
+        f"unknown engine {quoted(name)}; {suggestion}choose from {', '.join(choices)}"
+    )
+
+
+def require_model(model: str, *pseudo_engines: str) -> None:
+    """Raise MissingExtraError where the packages of a model's engine are not installed, and ConfigError for an unknown
+    engine (the caller answers for `pseudo_engines`) or a hosted one without its key. Nothing is opened, read or sent.
+    """
+    if model.partition(":")[0] in pseudo_engines:
+        return
+    engine, _ = parse_model(model, *pseudo_engines)
+    if engine.needs is not None:
+        engine.needs.require()
+    if engine.hosted:
+        resolve_name(engine.path).read_environment()
 
 
 def model_kind(engine: str) -> str:
-    """What a model's name is for an engine (`Engine.model_is`)."""
+    """Return what a model's name is for an engine (`Engine.model_is`)."""
     return ENGINES[engine].model_is if engine in ENGINES else "name"
 
 
 def engine_names(separator: str = " and ", /, **fields: object) -> str:
     """List the engines whose record has these values, for messages: `openai and anthropic`."""
-    able = [one for one in ENGINES.values() if all(getattr(one, key) == value for key, value in fields.items())]
-    return separator.join(engine.name for engine in able)
+    names = []
+    for name, engine in ENGINES.items():
+        if all(getattr(engine, key) == value for key, value in fields.items()):
+            names.append(name)
+    return separator.join(names)
 
 
 def require_batches(engine: Engine, advice: str = "") -> None:

@@ -18,36 +18,57 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, Found, OnDone, Outcome, Request, Send
-from h2htalk.chat.store.call_store import CostLimitError, PaidCall, StageCalls
-from h2htalk.chat.wires import WireFormat, outcomes
+from h2htalk.chat.inner_errors import ERROR_IN_REPLY
+from h2htalk.chat.protocol import (
+    Answer,
+    Call,
+    CallOutcome,
+    FailedCall,
+    HttpAnswer,
+    OnDone,
+    Outcome,
+    Request,
+    Send,
+)
+from h2htalk.chat.store.call_records import PaidCall
+from h2htalk.chat.store.stage_calls import CostLimitError, StageCalls
+from h2htalk.chat.wire_formats import WireFormat, outcomes
+from h2htalk.chat.wire_options import parameters_of
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError, PausedError
 
 T = TypeVar("T")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds between tries: doubling
-SHORTEST_TRY = 0.1  # of `timeout`: a shorter attempt would only hide why the one before it failed
+SHORTEST_TRY = 0.1  # of `timeout`: a shorter attempt would only hide why the previous one failed
 # Of `timeout`: wait before a call that timed out is sent again, so that those sent with it time out first.
 PAUSE_AFTER_TIMEOUT = 0.05
 # The run pauses at twice as many failed calls in a row as are in flight, and at half as many timeouts, which are long
 # waits themselves: one wave without any answer.
 FAILURES_A_WORKER = 2
-LEAST_FAILURES, LEAST_AT_FIRST = 16, 8  # after the first answer; before it
+MIN_FAILURES = 16
+MIN_FAILURES_AT_FIRST = 8  # before the first answer
 TIMEOUT_COUNTS = 2
 # After so many malformed answers, each of them paid, without a well-formed one, the address is not that of the API.
-MOST_NONSENSE = 8
-_OUTAGES = frozenset({"timeout", "connection", "overloaded", "rate_limited", "malformed_reply", "http_408"})
+MAX_MALFORMED = 8
+_OUTAGES = frozenset({
+    "timeout", "connection", "overloaded", "rate_limited", "malformed_reply", "http_408", ERROR_IN_REPLY,
+})  # fmt: skip
 _CLOSED = FailedCall("rate_limited", "the API asked for a pause", "free")
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How an API is reached. `place`: its address for messages, without anything secret. `advice`: what to do where
-    nothing answers there. `connect`: opens the transport, in the event loop."""
+    """How an API is reached.
+
+    `address`: its address for messages, without anything secret. `advice`: what to do where nothing answers there.
+    `connect`: opens the transport, in the event loop. `accepted`: the parameters of calls that were answered, which the
+    owner keeps over several batches of requests.
+    """
 
     wire: WireFormat
-    place: str
+    address: str
     advice: str
     connect: Callable[[], AbstractAsyncContextManager[Send]]
+    accepted: set[str] = field(default_factory=set)
 
 
 def run_calls(
@@ -67,15 +88,25 @@ def run_calls(
     """
 
     async def complete() -> list[Outcome]:
-        found: list[Outcome | None] = [None] * len(requests)
         async with connection.connect() as send:
-            queue, workers = CallQueue(connection.wire.calls(requests)), min(options.concurrency, len(requests))
-            run = _Run(connection, send, options, deadline, calls, queue, workers, found, on_done)
-            run.workers = [asyncio.create_task(run.work()) for _ in range(workers)]
+            queue = CallQueue(connection.wire.calls(requests))
+            concurrency = min(options.concurrency, len(requests))
+            run = _Run(
+                connection=connection,
+                send=send,
+                options=options,
+                deadline=deadline,
+                calls=calls,
+                queue=queue,
+                concurrency=concurrency,
+                outcomes=[None for _ in range(len(requests))],
+                on_done=on_done,
+            )
+            run.workers = [asyncio.create_task(run.work()) for _ in range(concurrency)]
             await run_all(run.workers)
         if run.stopped is not None:
             raise run.stopped
-        return [outcome for outcome in found if outcome is not None]
+        return [outcome for outcome in run.outcomes if outcome is not None]
 
     return run_alone(complete) if requests else []
 
@@ -84,12 +115,17 @@ def run_calls(
 class _Run:
     """One call of `run_calls`, shared by its workers.
 
-    `answered`: a call was: later a broken connection fails single calls only. `nonsense`: malformed answers before the
-    first well-formed one. `failed`, `weight`: timeouts and given-up calls since the last answer, and what they count
-    for `FAILURES_A_WORKER`. `paused_until`, `spread`: of the pause while the API limits the account, and its jitter.
-    `flying`: workers with a call in flight. `reserving`: one at a time, so that small calls do not starve a large one.
-    `settled`: set when a call is settled, which may free part of the limit; `over`: why it admits no more
-    calls. `stopped`: the error that ends the run after the calls in flight.
+    Attributes:
+        answered: whether a call was answered: later a broken connection fails single calls only.
+        malformed_so_far: malformed answers before the first well-formed one.
+        failed: timeouts and given-up calls since the last answer.
+        failure_weight: what these count for `FAILURES_A_WORKER`.
+        paused_until, jitter: end of the pause while the API limits the account, and the range of its jitter.
+        in_flight: workers with a call in flight.
+        reserving: held while a call is reserved, so that small calls do not starve a large one.
+        settled: set when a call is settled, which may free part of the limit.
+        limit_message: why the limit admits no more calls; None while it does.
+        stopped: the error that ends the run after the calls in flight.
     """
 
     connection: Connection
@@ -102,15 +138,15 @@ class _Run:
     outcomes: list[Outcome | None]
     on_done: OnDone | None
     answered: bool = False
-    nonsense: int = 0
+    malformed_so_far: int = 0
     failed: int = 0
-    weight: int = 0
+    failure_weight: int = 0
     paused_until: float = 0.0
-    spread: float = 0.0
-    flying: set[asyncio.Task[None] | None] = field(default_factory=set)
+    jitter: float = 0.0
+    in_flight: set[asyncio.Task[None] | None] = field(default_factory=set)
     reserving: asyncio.Lock = field(default_factory=asyncio.Lock)
     settled: asyncio.Event = field(default_factory=asyncio.Event)
-    over: str | None = None
+    limit_message: str | None = None
     stopped: H2HTalkError | None = None
     workers: list[asyncio.Task[None]] = field(default_factory=list)
     clock: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
@@ -134,8 +170,8 @@ class _Run:
             started = self.clock()
             reservation = None if self.calls is None else await self._reserve(call, self.calls)
             deadline += self.clock() - started  # waiting for the limit does not count
-            if self.over is not None and reservation is None:
-                return self._give_up(call, FailedCall("max_cost", self.over, "free"), sent)
+            if self.limit_message is not None and reservation is None:
+                return self._give_up(call, FailedCall("max_cost", self.limit_message, "free"), sent)
             sent += 1
             seconds = min(self.options.timeout, deadline - self.clock())
             answer = await self._attempt(call, body, reservation, seconds)
@@ -144,17 +180,28 @@ class _Run:
             failure = answer
             if self._stops(failure):
                 return False
-            tries, refusals = (tries, refusals + 1) if failure.limited else (tries + 1, refusals)
+            if failure.limited:
+                refusals += 1
+            else:
+                tries += 1
+            if failure.parameter:
+                # Other calls with it were answered, so that the run goes on; its end says what to do.
+                advice = self.connection.wire.refusal(failure.parameter, failure.message)
+                failure = replace(
+                    failure, message=f"{advice}; other calls that sent it were answered"
+                )
             if not failure.retry or tries >= self.options.attempts:
                 return self._give_up(call, failure, sent)
-            timed_out = failure.reason == "timeout"
-            wait = PAUSE_AFTER_TIMEOUT * seconds if timed_out else wait_for_next(failure, tries, refusals)
+            if failure.reason == "timeout":
+                wait = PAUSE_AFTER_TIMEOUT * seconds
+            else:
+                wait = wait_for_next(failure, tries, refusals)
             late = self.clock() + wait > deadline - shortest
             if failure.limited:
                 # A wait beyond the deadline does not stop the other calls for as long.
                 pause = min(wait, doubling_wait(refusals)) if late else wait
                 self.paused_until = max(self.paused_until, self.clock() + pause)
-                self.spread = min(0.1 * pause, 2.0)
+                self.jitter = min(0.1 * pause, 2.0)
             if late:
                 return self._give_up(call, self._too_late(failure), sent)
             if not failure.limited:
@@ -162,61 +209,72 @@ class _Run:
 
     async def _wait_for_rate_limit(self, deadline: float) -> bool:
         """Wait until the rate limit ends, with random jitter; False where it lasts beyond the last moment to send."""
-        while (left := self.paused_until - self.clock()) > 0:
-            left += random.uniform(0, self.spread)
-            if self.clock() + left > deadline:
+        while (pause := self.paused_until - self.clock()) > 0:
+            pause += random.uniform(0, self.jitter)
+            if self.clock() + pause > deadline:
                 return False
-            await asyncio.sleep(left)
+            await asyncio.sleep(pause)
         return True
 
     async def _reserve(self, call: Call, calls: StageCalls) -> PaidCall | None:
         """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
         bound = self.connection.wire.bound(call)
         async with self.reserving:  # in the order of waiting
-            while self.over is None:
+            while self.limit_message is None:
                 try:
                     return calls.reserve(call, bound)
                 except CostLimitError as error:
-                    if not self.flying:
-                        self.over = str(error)
+                    if not self.in_flight:
+                        self.limit_message = str(error)
                         break
                 await self.settled.wait()
         return None
 
-    async def _attempt(self, call: Call, body: Mapping[str, Any], reserved: PaidCall | None, seconds: float) -> Found:
+    async def _attempt(
+        self, call: Call, body: Mapping[str, Any], reserved: PaidCall | None, seconds: float
+    ) -> CallOutcome:
         """Send once; settle what was reserved by what came, then deliver an answer."""
-        worker, started = asyncio.current_task(), self.clock()
-        self.flying.add(worker)
+        worker = asyncio.current_task()
+        started = self.clock()
+        self.in_flight.add(worker)
         try:
-            arrived = await self.send(body, seconds)
+            answer = await self.send(body, seconds)
         except BaseException:  # Ctrl-C or a bug: passed on after the call is settled
             self._settle(reserved, FailedCall("interrupted", "", "possibly_paid"))
             raise
         finally:
-            self.flying.discard(worker)
-        took = round(self.clock() - started, 3)
-        response = arrived if isinstance(arrived, FailedCall) else self._read(arrived, call, took)
-        self._settle(reserved, response)
-        if isinstance(response, Answer):
+            self.in_flight.discard(worker)
+        duration = round(self.clock() - started, 3)
+        if isinstance(answer, FailedCall):
+            outcome: CallOutcome = answer
+        else:
+            outcome = self._read(answer, call, body, duration)
+        self._settle(reserved, outcome)
+        if isinstance(outcome, Answer):
             self.answered = True
-            self.failed = self.weight = 0
-            self._deliver(call, list(response.replies))
-        return response
+            self.connection.accepted.update(parameters_of(body))
+            self.failed = self.failure_weight = 0
+            self._deliver(call, outcome.replies)
+        return outcome
 
-    def _read(self, arrived: Arrived, call: Call, seconds: float) -> Found:
-        wire, headers = self.connection.wire, arrived.headers
+    def _read(
+        self, answer: HttpAnswer, call: Call, sent: Mapping[str, Any], seconds: float
+    ) -> CallOutcome:
         try:
-            body: object = json.loads(arrived.content)
+            body: object = json.loads(answer.content)
         except (ValueError, RecursionError):
-            body = arrived.content
-        if arrived.status >= 300:
-            return wire.read_error(arrived.status, body, headers)
-        return wire.read(body, call, headers.get("x-request-id") or headers.get("request-id"), seconds)
+            body = answer.content
+        wire = self.connection.wire
+        headers = answer.headers
+        if answer.status >= 300:
+            return wire.read_error(answer.status, body, headers, sent)
+        request_id = headers.get("x-request-id") or headers.get("request-id")
+        return wire.read(body, call, request_id, seconds)
 
-    def _settle(self, reservation: PaidCall | None, found: Found) -> None:
+    def _settle(self, reservation: PaidCall | None, outcome: CallOutcome) -> None:
         if self.calls is not None and reservation is not None:
             with self._ending():
-                self.calls.settle(reservation, found)
+                self.calls.settle(reservation, outcome)
             self.settled.set()
             self.settled = asyncio.Event()
 
@@ -237,16 +295,23 @@ class _Run:
             raise
 
     def _stops(self, failure: FailedCall) -> bool:
-        place, advice = self.connection.place, self.connection.advice
-        if failure.fatal is not None and not (failure.at_first and self.answered):
-            self._stop((ModelCallError if failure.reason == "no_credit" else ConfigError)(failure.fatal))
+        address = self.connection.address
+        advice = self.connection.advice
+        if failure.parameter:
+            # One that was accepted elsewhere is the difference of one item.
+            if failure.parameter not in self.connection.accepted:
+                self._stop(self.connection.wire.refusal(failure.parameter, failure.message))
+        elif failure.fatal is not None and not (failure.at_first and self.answered):
+            kind = ModelCallError if failure.reason == "no_credit" else ConfigError
+            self._stop(kind(failure.fatal))
         elif failure.reason == "connection" and failure.billing == "free" and not self.answered:
-            self._stop(ModelCallError(f"{place} does not answer ({failure.message}): {advice}"))
+            self._stop(ModelCallError(f"{address} does not answer ({failure.message}): {advice}"))
         elif self.calls is not None and failure.reason == "malformed_reply" and not self.answered:
-            self.nonsense += 1
-            if self.nonsense == MOST_NONSENSE:
-                what = f"(the first {MOST_NONSENSE} answers are malformed: {failure.message}): {advice}"
-                self._stop(ConfigError(f"{place} is not the API of {self.connection.wire.model} {what}"))
+            self.malformed_so_far += 1
+            if self.malformed_so_far == MAX_MALFORMED:
+                evidence = f"(the first {MAX_MALFORMED} answers are malformed: {failure.message})"
+                model = self.connection.wire.model
+                self._stop(ConfigError(f"{address} is not the API of {model} {evidence}: {advice}"))
         elif failure.reason == "timeout":
             self._count_failed(failure, TIMEOUT_COUNTS)
         return self.stopped is not None
@@ -255,25 +320,32 @@ class _Run:
         """Deliver a failure that is not sent again; returns False: the call was not answered."""
         self._deliver(call, outcomes(failure, call, sent))
         # A refusal of one item (HTTP 400, too long a prompt, a filter) is neither an outage nor an answer.
-        if failure.reason != "timeout" and (failure.reason in _OUTAGES or failure.reason.startswith("http_5")):
+        outage = failure.reason in _OUTAGES or failure.reason.startswith("http_5")
+        if outage and failure.reason != "timeout":
             self._count_failed(failure, 1)
         return False
 
     def _count_failed(self, failure: FailedCall, weight: int) -> None:
         """Pause the run once too many calls in a row failed: the circuit breaker."""
         self.failed += 1
-        self.weight += weight
-        least = LEAST_FAILURES if self.answered else LEAST_AT_FIRST
-        if self.weight >= max(least, FAILURES_A_WORKER * self.concurrency):
-            what = f"{self.failed:,} calls in a row (the last: {failure.message})"
-            goes_on = "answers are kept, and the same command continues when it answers again"
-            self._stop(PausedError(f"paused: {self.connection.place} did not answer {what}; {goes_on}"))
+        self.failure_weight += weight
+        minimum = MIN_FAILURES if self.answered else MIN_FAILURES_AT_FIRST
+        if self.failure_weight >= max(minimum, FAILURES_A_WORKER * self.concurrency):
+            calls = f"{self.failed:,} calls in a row (the last: {failure.message})"
+            advice = "answers are kept, and the same command continues when it answers again"
+            self._stop(
+                PausedError(f"paused: {self.connection.address} did not answer {calls}; {advice}")
+            )
 
     def _stop(self, error: H2HTalkError) -> None:
         """End the run, after the calls in flight where their replies are paid."""
-        if self.stopped is None:
-            self.stopped = error
-            self._cancel(set(self.workers) - (self.flying if self.calls is not None else set()))
+        if self.stopped is not None:
+            return
+        self.stopped = error
+        workers = set(self.workers)
+        if self.calls is not None:
+            workers -= self.in_flight
+        self._cancel(workers)
 
     def _cancel(self, workers: set[asyncio.Task[None]]) -> None:
         """Cancel these workers except the current one."""
@@ -281,8 +353,8 @@ class _Run:
             worker.cancel()
 
     def _too_late(self, failure: FailedCall) -> FailedCall:
-        asked = f"it asks for a pause of {failure.wait:,g} s, and " if failure.wait else ""
-        late = f"{asked}no time is left of the {self.deadline:.6g} s that one request may take"
+        pause = f"it asks for a pause of {failure.wait:,g} s, and " if failure.wait else ""
+        late = f"{pause}no time is left of the {self.deadline:.6g} s that one request may take"
         return replace(failure, message=f"{failure.message}; {late}")
 
 
@@ -296,9 +368,12 @@ class CallQueue:
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._groups: dict[str | None, deque[Call]] = {}
-        self._built_late = iter(() if isinstance(calls, Sequence) else calls)
-        for call in calls if isinstance(calls, Sequence) else ():
-            self._groups.setdefault(call.prefix, deque()).append(call)
+        self._built_late: Iterator[Call] = iter(())
+        if isinstance(calls, Sequence):
+            for call in calls:
+                self._groups.setdefault(call.prefix, deque()).append(call)
+        else:
+            self._built_late = iter(calls)
         self._warm: set[str | None] = {None}
         self._ahead: set[str | None] = set()  # prefixes whose first call is on its way
         self._changed = asyncio.Event()
@@ -306,7 +381,9 @@ class CallQueue:
     async def take(self) -> Call | None:
         """Return the next call, None when all are taken; waits while all others wait for the first of their prefix."""
         while self._groups:
-            if (prefix := next((one for one in self._groups if one not in self._ahead), ...)) is not ...:
+            for prefix in self._groups:
+                if prefix in self._ahead:
+                    continue
                 calls = self._groups.pop(prefix)
                 call = calls.popleft()
                 if calls:
@@ -334,8 +411,9 @@ def wait_for_next(failure: FailedCall, tries: int, refusals: int) -> float:
         return doubling_wait(refusals if failure.limited else tries)
     if not failure.limited:
         return failure.wait * random.uniform(1.0, 1.1)
-    # An API that asks for no wait and refuses again is not called in a tight loop.
-    return max(failure.wait, doubling_wait(refusals - 1) if refusals > 1 else 0.0)
+    if refusals > 1:  # an API that asks for no wait and refuses again is not called in a tight loop
+        return max(failure.wait, doubling_wait(refusals - 1))
+    return failure.wait
 
 
 def doubling_wait(tries: int) -> float:
@@ -354,18 +432,18 @@ def run_alone(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:  # none runs in this thread
         return asyncio.run(start())
-    begun: list[asyncio.Task[Any]] = []
+    tasks: list[asyncio.Task[Any] | None] = []
 
     async def run() -> T:
-        begun.extend(filter(None, [asyncio.current_task()]))
+        tasks.append(asyncio.current_task())
         return await start()
 
     with ThreadPoolExecutor(1) as thread:
-        ended = thread.submit(lambda: asyncio.run(run()))
+        future = thread.submit(lambda: asyncio.run(run()))
         try:
-            return ended.result()
+            return future.result()
         except KeyboardInterrupt:
-            for task in begun:
+            for task in filter(None, tasks):
                 with contextlib.suppress(RuntimeError):  # the loop has ended
                     task.get_loop().call_soon_threadsafe(task.cancel)
             raise
@@ -379,7 +457,7 @@ async def run_all(workers: Sequence[asyncio.Task[None]]) -> None:
         for worker in workers:
             worker.cancel()
         # Every exception is collected here, so none is reported later as never retrieved.
-        ends = await asyncio.gather(*workers, return_exceptions=True)
-    for end in ends:
-        if isinstance(end, Exception):
-            raise end
+        results = await asyncio.gather(*workers, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result

@@ -29,13 +29,16 @@ class Price:
     """What a model costs: US dollars per million tokens. A price file has an entry of these fields for each model.
 
     Attributes:
-        input, output: of the prompt, and of all that is written, reasoning included.
-        cache_read: of the part of a prompt that was read from the provider's cache; None: as `input`.
-        cache_write, cache_write_1h: of the part that was written there, for minutes or for an hour; None: unknown.
-        batch: what a call in a batch costs of this, above 0 to 1; None: unknown.
-        batch_cache: whether `cache_read` holds in batches; where it does not, such input counts as any other there.
-        max_input_tokens: of a longer prompt the price is unknown.
-        date: of the price list that says so. source, seen: where and when an entry was read.
+        input: price of the prompt.
+        output: price of the whole reply, reasoning included.
+        cache_read: price of the part of a prompt that was read from the provider's cache; None: as `input`.
+        cache_write, cache_write_1h: price of the part that was written there, for minutes or for an hour; None:
+            unknown.
+        batch: factor on the price of a batch call, 0 < batch <= 1; None: unknown.
+        batch_cache: whether `cache_read` holds in batches; where it does not, such input costs `input` there.
+        max_input_tokens: the longest prompt with this price; a longer one has no known price.
+        date: date of the price list.
+        source, seen: where and when an entry was read.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -52,33 +55,49 @@ class Price:
     seen: datetime.date | None = field(default=None, compare=False)
 
     def cost(self, usage: Usage, batch: bool = False) -> Decimal | None:
-        """What a call cost, in US dollars; None where usage or price are not known."""
+        """Return the cost of a call, in US dollars; None where usage or price are not known."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
-        cached = self.cache_read if self.batch_cache or not batch else None
-        parts = (
-            (usage.cache_read_tokens or 0, self.input if cached is None else cached),
+        cache_read = self.cache_read
+        if cache_read is None or (batch and not self.batch_cache):
+            cache_read = self.input
+        cached = (
+            (usage.cache_read_tokens or 0, cache_read),
             (usage.cache_write_tokens or 0, self.cache_write),
             (usage.cache_write_1h_tokens or 0, self.cache_write_1h),
         )
-        plain = usage.input_tokens - sum(tokens for tokens, _ in parts)
-        if plain < 0 or any(n and rate is None for n, rate in parts):
+        uncached_tokens = usage.input_tokens
+        dollars = usage.output_tokens * self.output
+        for tokens, rate in cached:
+            uncached_tokens -= tokens
+            if tokens and rate is None:
+                return None
+            if rate:
+                dollars += tokens * rate
+        if uncached_tokens < 0:
             return None
-        dollars = plain * self.input + usage.output_tokens * self.output + sum(n * (rate or 0) for n, rate in parts)
+        dollars += uncached_tokens * self.input
         return self._per_million(dollars, usage.input_tokens, batch)
 
     def worst(self, input_tokens: int, output_tokens: int, batch: bool = False) -> Decimal | None:
-        """The most that a call of so many tokens can cost: all input at the dearest rate; None where unknown. The rate
-        of caches that last an hour counts in batches alone, which ask for them."""
-        rates = (self.input, self.cache_read, self.cache_write, self.cache_write_1h if batch else None)
-        dearest = max(rate for rate in rates if rate is not None)
-        return self._per_million(input_tokens * dearest + output_tokens * self.output, input_tokens, batch)
+        """Return the most that a call of so many tokens can cost: all input at the highest rate; None where unknown.
+
+        The rate of caches that last an hour counts in batches alone, which ask for them.
+        """
+        rates = [self.input, self.cache_read, self.cache_write]
+        if batch:
+            rates.append(self.cache_write_1h)
+        highest = max(rate for rate in rates if rate is not None)
+        dollars = input_tokens * highest + output_tokens * self.output
+        return self._per_million(dollars, input_tokens, batch)
 
     def _per_million(self, dollars: Decimal, input_tokens: int, batch: bool) -> Decimal | None:
         """Return a millionth, at the price of batches; None where the price is unknown."""
         factor = self.batch if batch else 1
-        covered = self.max_input_tokens is None or input_tokens <= self.max_input_tokens
-        return dollars / 1_000_000 * factor if covered and factor is not None else None
+        too_long = self.max_input_tokens is not None and input_tokens > self.max_input_tokens
+        if factor is None or too_long:
+            return None
+        return dollars / 1_000_000 * factor
 
 
 class _File(BaseModel):
@@ -91,8 +110,10 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices by `ENGINE:MODEL`, exactly: a dated snapshot has its own price. `date` is the list's own, of an entry that
-    a user's file gave see `Price.date`."""
+    """Prices by `ENGINE:MODEL`, exactly: a dated snapshot has its own price.
+
+    `date`: date of the list. An entry that replaces one of the list has its own (`Price.date`).
+    """
 
     date: str
     models: Mapping[str, Price]
@@ -100,19 +121,26 @@ class PriceList:
     def suggest(self, model: str) -> str:
         """Suggest the model of the same engine whose name resembles this one's."""
         engine, _, name = model.partition(":")
-        own = [one for one in self.models if one.startswith(f"{engine}:")]
-        return suggest(model, [one for one in own if suggest(name, [one.removeprefix(f"{engine}:")])])
+        prefix = f"{engine}:"
+        similar = []
+        for listed in self.models:
+            if listed.startswith(prefix) and suggest(name, [listed.removeprefix(prefix)]):
+                similar.append(listed)
+        return suggest(model, similar)
 
 
 def load_prices(path: Path | str = "") -> PriceList:
-    """Load the bundled prices; models of a user's file replace bundled ones of the same name. Raises ConfigError, with
-    file, model and key, for a file that cannot be read, or an entry that is not a price."""
-    bundled = _read(files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml")
+    """Load the bundled prices; models of a user's file replace bundled ones of the same name.
+
+    Raises ConfigError, with file, model and key, for a file that cannot be read, or an entry that is not a price.
+    """
+    text = files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8")
+    bundled = _read(text, "prices.toml")
     if not path:
         return bundled
     with reading(Path(path), ConfigError):
-        own = _read(Path(path).read_text(encoding="utf-8-sig"), str(path))
-    return PriceList(own.date, {**bundled.models, **own.models})
+        user_prices = _read(Path(path).read_text(encoding="utf-8-sig"), str(path))
+    return PriceList(user_prices.date, {**bundled.models, **user_prices.models})
 
 
 def _read(text: str, where: str) -> PriceList:
@@ -122,32 +150,41 @@ def _read(text: str, where: str) -> PriceList:
     except (ValueError, InvalidOperation, RecursionError) as error:
         # ValueError: no TOML, or a number with thousands of digits.
         raise ConfigError(f"{where}: not a price file: {error}") from error
-    file = read_record(_File, raw, where, error=ConfigError, unknown="see docs/reference/costs.md", as_python=True)
+    file = read_record(
+        _File, raw, where, error=ConfigError, unknown="see docs/reference/costs.md", coerce=True
+    )
     date = file.date.isoformat()
     for model, price in file.models.items():
         # Its calls write into the provider's cache, at a price of its own.
         if model.startswith("anthropic:") and None in (price.cache_write, price.cache_write_1h):
-            what = "cache_write and cache_write_1h are needed: US dollars per million tokens"
-            raise ConfigError(f"{where}: {quoted(model)}: {what}")
-    return PriceList(date, {model: replace(price, date=date) for model, price in file.models.items()})
+            needed = "cache_write and cache_write_1h are needed: US dollars per million tokens"
+            raise ConfigError(f"{where}: {quoted(model)}: {needed}")
+    prices = {model: replace(price, date=date) for model, price in file.models.items()}
+    return PriceList(date, prices)
 
 
 # --- Money ------------------------------------------------------------------------------------------------------
 
 
 def add(*dollars: Decimal | None) -> Decimal | None:
-    """Return a sum, None as soon as one part is unknown."""
-    return None if None in dollars else sum((amount for amount in dollars if amount is not None), _NOTHING)
+    """Return a sum, None as soon as an amount is unknown."""
+    total = _NOTHING
+    for amount in dollars:
+        if amount is None:
+            return None
+        total += amount
+    return total
 
 
 def dollars_text(dollars: Decimal | None, at_most: bool = False) -> str:
     """Format dollars: cents from one dollar on, four decimals below it; `at_most` is rounded up, never down."""
     if dollars is None:
         return "unknown"
-    places = Decimal("0.01") if dollars >= 1 or not dollars else Decimal("0.0001")
-    if not at_most and 0 < dollars < places:
+    step = Decimal("0.01") if dollars >= 1 or not dollars else Decimal("0.0001")
+    if not at_most and 0 < dollars < step:
         return "less than 0.0001"
-    return f"{dollars.quantize(places, ROUND_CEILING if at_most else ROUND_HALF_UP):,}"
+    rounded = dollars.quantize(step, ROUND_CEILING if at_most else ROUND_HALF_UP)
+    return f"{rounded:,}"
 
 
 def money_text(dollars: Decimal | None) -> str | None:
@@ -172,9 +209,14 @@ def rough_tokens(text: str) -> int:
 @dataclass(slots=True)
 class Totals:
     """The totals of a stage's calls. Every attempt is a call; dollars are exact, and None where unknown.
-    `unmetered` of the paid calls came without a count of tokens. `usd_paid`: for replies that were counted;
-    `usd_possible`: the most for possibly paid and unmetered calls; `usd_open`: for those that have not ended. `prices`:
-    the date of the prices of the last calls; empty where their price is unknown."""
+
+    Attributes:
+        unmetered: paid calls that came without a count of tokens.
+        usd_paid: dollars for replies that were counted.
+        usd_possible: the most for possibly paid and unmetered calls.
+        usd_open: the most for calls that have not ended.
+        prices: date of the prices of the last calls; empty where their price is unknown.
+    """
 
     calls: int = 0
     paid: int = 0
@@ -197,15 +239,21 @@ class Totals:
 
     def to_dict(self) -> dict[str, Any]:
         """As summaries and JSON have it; dollars as decimal text, null where unknown."""
-        values = ((item.name, getattr(self, item.name)) for item in fields(self))
-        return {name: money_text(v) if isinstance(v, Decimal) else v for name, v in values}
+        values = {}
+        for item in fields(self):
+            value = getattr(self, item.name)
+            values[item.name] = money_text(value) if isinstance(value, Decimal) else value
+        return values
 
 
 def sum_totals(stages: Iterable[Totals]) -> Totals:
     """Add the totals of several stages; `prices` lists each date among them."""
     totals = list(stages)
-    values: dict[str, Any] = {item.name: [getattr(one, item.name) for one in totals] for item in fields(Totals)}
-    prices = ", ".join(sorted({*values.pop("prices")} - {""}))
-    for name, parts in values.items():
-        values[name] = add(*parts) if name.startswith("usd_") else sum(parts)
-    return Totals(**values, prices=prices)
+    sums: dict[str, Any] = {}
+    for item in fields(Totals):
+        values = [getattr(stage, item.name) for stage in totals]
+        if item.name == "prices":
+            sums["prices"] = ", ".join(sorted({*values} - {""}))
+        else:
+            sums[item.name] = add(*values) if item.name.startswith("usd_") else sum(values)
+    return Totals(**sums)

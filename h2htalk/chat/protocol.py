@@ -4,8 +4,8 @@ An engine takes a batch of requests and returns outcomes in the same order; whil
 each finished one to `on_done`, so that nothing finished is ever lost. A failed call is a `Failure`, never an
 exception and never an empty reply; exceptions are for what no item can survive (wrong model, no server).
 
-`live_calls` sends calls to APIs one by one, `batch/` as jobs; both write and read them through `wires`. A transport
-makes one attempt and returns what arrived or how the connection failed.
+`live_calls` sends calls to APIs one by one, `batch/` as jobs; both write and read them through `wire_formats`.
+A transport makes one attempt and returns what arrived or how the connection failed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,19 @@ from h2htalk.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message as a model sees it. `shared`: how many characters at the start of `content` many requests have
-    in common (persona and SAP, a judge's rubric): engines that cache prefixes on request end the cached part there."""
+    """One chat message as a model sees it.
+
+    `shared`: number of characters at the start of `content` that many requests have in common (persona and SAP, a
+    judge's rubric). Engines that cache prefixes on request end the cached part there.
+    """
 
     role: Literal["system", "user", "assistant"]
     content: str
     shared: int = field(default=0, compare=False)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return it as APIs and chat templates take it."""
+        return {"role": self.role, "content": self.content}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +56,29 @@ class Sampling:
         """Tokens that the model may write in all, reasoning included."""
         return self.max_tokens + (self.thinking or 0)
 
+    def drawing(self) -> dict[str, float]:
+        """Return temperature, top_p and seed by name; empty where they are left to the model."""
+        if self.temperature is None:
+            return {}
+        return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
+
     def require_temperature(self) -> float:
         """The temperature, for engines that draw replies themselves; raises ConfigError where there is none."""
         if self.temperature is None:
-            raise ConfigError("this engine draws replies itself: leave out --model-sampling, or name a temperature")
+            raise ConfigError(
+                "this engine draws replies itself: leave out --model-sampling, or name a temperature"
+            )
         return self.temperature
+
+
+def reasoning_switch(thinking: int | None) -> dict[str, bool]:
+    """Return the template variables that switch reasoning.
+
+    Qwen's templates and most others read `enable_thinking`, those of DeepSeek and Granite `thinking`.
+    """
+    if thinking is None:
+        return {}
+    return {"enable_thinking": thinking > 0, "thinking": thinking > 0}
 
 
 class ReplySchema(Protocol):
@@ -67,8 +92,10 @@ class ReplySchema(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call: the sample-th answer to item `id`; `response_schema`: what the reply must follow; `item`: the item that
-    it is about, where `id` names more."""
+    """One call: the sample-th answer to item `id`.
+
+    `response_schema`: the schema that the reply must follow. `item`: the item that it is about, where `id` names more.
+    """
 
     id: str
     messages: tuple[Message, ...]
@@ -80,9 +107,18 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered; an empty text or a refusal is a reply. `finish_reason`: `stop`; `length` (cut at the
-    budget); `refusal` (declined; the text may be empty); `context` (cut where the model's context ends); `unknown`; or
-    the engine's own. `model` and `system_fingerprint`: what the server returned. `seconds`: what a live call took."""
+    """What a model answered; an empty text or a refusal is a reply.
+
+    Attributes:
+        finish_reason: a word of `finish_reasons` (`stop`; `length`, cut at the budget; `context`, cut where the
+            model's context ends; `refusal`, the model declined; `content_filter`, the provider's filter declined;
+            `unknown`), or the engine's own.
+        model, system_fingerprint: the names that the server returned.
+        seconds: the duration of a live call.
+        filtered_by: the filter that stopped it, in the provider's words.
+        at: Unix time when a call store wrote it; None where none did.
+        served_by: the digests of what gave it (`served_model.py`), where the store's owner asks for them.
+    """
 
     text: str
     finish_reason: str = "stop"
@@ -92,6 +128,9 @@ class Reply:
     model: str | None = None
     system_fingerprint: str | None = None
     seconds: float | None = None
+    filtered_by: str | None = None
+    at: float | None = field(default=None, compare=False)
+    served_by: str | None = field(default=None, compare=False)
 
 
 Outcome = Reply | Failure
@@ -108,9 +147,11 @@ class Chat(Protocol):
         ...
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Answer all requests, in any order; returns one outcome a request, in theirs. `on_done` is called once a
-        request, as `(index, outcome)`, when it is finished. An exception that it raises stops the batch and is passed
-        on. Raises ConfigError or ModelCallError where no item can succeed."""
+        """Answer all requests, in any order; return one outcome a request, in the order of the requests.
+
+        `on_done` is called once a request, as `(index, outcome)`, when it is finished. An exception that it raises
+        stops the batch and is passed on. Raises ConfigError or ModelCallError where no item can succeed.
+        """
         ...
 
     def close(self) -> None:
@@ -137,9 +178,11 @@ LARGEST_REPLY = 16 * 2**20  # bytes: 128 choices of 32,000 tokens
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One paid call for the samples of one item (several where the API has `n`). `indexes`: the positions of `requests`
-    among all; messages and sampling are those of the first. `prefix`: identifies the start of the prompt that is to be
-    cached; `sharers`: the number of calls with that prefix."""
+    """One paid call for the samples of one item (several where the API has `n`).
+
+    `indexes`: the positions of `requests` among all; messages and sampling are those of the first. `prefix`: a name for
+    the start of the prompt that is to be cached. `sharers`: the number of calls with that prefix.
+    """
 
     indexes: tuple[int, ...]
     requests: tuple[Request, ...]
@@ -156,8 +199,10 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply that arrived: one `Reply` for each request of the call, in order; `usage` is that of the whole call, and
-    unknown in each of several replies."""
+    """A reply that arrived: one `Reply` for each request of the call, in order.
+
+    `usage`: tokens of the whole call; unknown in each of several replies.
+    """
 
     replies: tuple[Reply, ...]
     usage: Usage
@@ -169,11 +214,14 @@ class FailedCall:
     """Why a call gave no usable reply: a short code to count by, and a message without any part of a key.
 
     Attributes:
-        retry: whether sending it again can help; never where a reply arrived. wait: seconds that the API asks for.
+        retry: whether sending it again can help.
+        wait: seconds that the API asks the client to wait.
         limited: the whole account is rate-limited (429, 529), so all calls wait.
         fatal: no other call can succeed either (wrong key, unknown model, no credit): advice for the user.
         at_first: `fatal` holds before the first reply only; after it, the failure is that of one call.
-        refusal: the provider's filter declined the prompt; the benchmark counts that as a reply without text.
+        filtered: the provider's own filter declined the prompt, or stopped the reply: a reply without text, whose
+            finish reason is `content_filter`; `message` says whose filter.
+        parameter: the parameter of the request that was refused (`wire_options.PARAMETERS`); empty for another error.
     """
 
     reason: str
@@ -184,7 +232,8 @@ class FailedCall:
     limited: bool = False
     fatal: str | None = None
     at_first: bool = False
-    refusal: bool = False
+    filtered: bool = False
+    parameter: str = ""
     usage: Usage | None = None
     request_id: str | None = None
 
@@ -201,7 +250,9 @@ class FailedCall:
     @classmethod
     def late(cls, seconds: float) -> FailedCall:
         """The time of the attempt is over."""
-        return cls("timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True)
+        return cls(
+            "timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True
+        )
 
     @classmethod
     def too_large(cls, most: int) -> FailedCall:
@@ -209,11 +260,11 @@ class FailedCall:
         return cls("malformed_reply", f"the answer is larger than {most // 2**20} MB", "paid")
 
 
-Found = Answer | FailedCall
+CallOutcome = Answer | FailedCall
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class HttpAnswer:
     """A complete answer of any status; the names of its headers are in lower case."""
 
     status: int
@@ -222,4 +273,4 @@ class Arrived:
 
 
 # A transport: makes one attempt with a body; the second argument is the seconds that it may take in all.
-Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | FailedCall]]
+Send = Callable[[Mapping[str, Any], float], Awaitable[HttpAnswer | FailedCall]]

@@ -21,6 +21,7 @@ from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.files import read_jsonl, sha256_of
 from h2htalk.data.records import read_record
+from h2htalk.data.replies.finish_reasons import FILTERED, read_finish_reason
 from h2htalk.data.responses import Failure, SampleKey
 from h2htalk.errors import ConfigError, DataError
 
@@ -39,10 +40,17 @@ class ScriptedChat:
         for where, raw in read_jsonl(self._path):
             record = read_record(_Record, raw, where)
             if (record.id, record.sample) in self._lines:
-                raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
-            self._lines[record.id, record.sample] = record.failure or Reply(record.text or "", record.finish_reason)
-        self._endings = sorted({name for name, _ in self._lines if name.startswith(DEFAULT_ID)}, key=len, reverse=True)
-        self.subject = {"engine": "scripted", "model": self._path.name, "file_sha256": sha256_of(self._path)}
+                raise DataError(
+                    f"{where}: a second line for {record.id} sample {record.sample}; keep one"
+                )
+            self._lines[record.id, record.sample] = record.failure or _reply(record)
+        endings = {name for name, _ in self._lines if name.startswith(DEFAULT_ID)}
+        self._endings = sorted(endings, key=len, reverse=True)
+        self.subject = {
+            "engine": "scripted",
+            "model": self._path.name,
+            "file_sha256": sha256_of(self._path),
+        }
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Look every request up, in their order."""
@@ -56,11 +64,20 @@ class ScriptedChat:
         """Do nothing."""
 
     def _find(self, request: Request) -> Outcome:
-        """The outcome of a request: of its own line, else of that with the longest fitting end."""
-        endings = [(name, 0) for name in self._endings if request.id.endswith(name[1:])]
-        what = f"{self._path} has no line for {request.id} sample {request.sample}, and none for '*'"
-        found = (self._lines[key] for key in ((request.id, request.sample), *endings) if key in self._lines)
-        return next(found, Failure("missing", what))
+        """Return the outcome of the request's line, else of the line with the longest fitting end."""
+        keys = [(request.id, request.sample)]
+        keys += [(name, 0) for name in self._endings if request.id.endswith(name[1:])]
+        for key in keys:
+            if key in self._lines:
+                return self._lines[key]
+        line = f"{request.id} sample {request.sample}"
+        return Failure("missing", f"{self._path} has no line for {line}, and none for '*'")
+
+
+def _reply(record: _Record) -> Reply:
+    ending = read_finish_reason(record.finish_reason)
+    filtered_by = f"finish reason {record.finish_reason}" if ending == FILTERED else None
+    return Reply(record.text or "", ending, filtered_by=filtered_by)
 
 
 class _Record(BaseModel):

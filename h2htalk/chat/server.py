@@ -17,11 +17,25 @@ import aiohttp
 from yarl import URL
 
 from h2htalk.chat.engines import ChatOptions
+from h2htalk.chat.error_bodies import clean
 from h2htalk.chat.live_calls import Connection, run_calls
-from h2htalk.chat.local.chat_template import reasoning_switch
-from h2htalk.chat.protocol import LARGEST_REPLY, Arrived, Call, FailedCall, Found, OnDone, Outcome, Request, Send
-from h2htalk.chat.wires import OpenAIWire, clean
+from h2htalk.chat.openai_wire import OpenAIWire, strict_format
+from h2htalk.chat.protocol import (
+    LARGEST_REPLY,
+    Call,
+    CallOutcome,
+    FailedCall,
+    HttpAnswer,
+    OnDone,
+    Outcome,
+    Request,
+    Send,
+    reasoning_switch,
+)
+from h2htalk.chat.wire_formats import TOOL_CALL
+from h2htalk.chat.wire_options import ServerOptions
 from h2htalk.errors import ConfigError
+from h2htalk.masking import hold_key, hold_url
 
 EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
 KEY_VARIABLE = "H2HTALK_SERVER_KEY"
@@ -33,37 +47,46 @@ VERSION = r"(api-version=[A-Za-z0-9.-]{1,40})?"
 
 
 def parse_endpoint(name: str) -> tuple[str, str]:
-    """Split `MODEL@URL` at the last `@http://` or `@https://` (a model's name may hold `/`, `:` and `@`); return the
-    model and the URL of its requests. Raises ConfigError where a part is missing, or the URL (which every run stores)
-    carries a user, a password or a key."""
-    at = max(name.rfind("@http://"), name.rfind("@https://"))
-    model, url = name[:at], name[at + 1 :]
-    if at <= 0 or not model.strip() or not model.isprintable():
+    """Split `MODEL@URL` at the last `@http://` or `@https://` (a model's name may hold `/`, `:` and `@`).
+
+    Return the model and the URL of its requests. Raises ConfigError where a part is missing, or the URL (which every
+    run stores) carries a user, a password or a key.
+    """
+    end = max(name.rfind("@http://"), name.rfind("@https://"))
+    model = name[:end]
+    if end <= 0 or not model.strip() or not model.isprintable():
         raise ConfigError(f"server needs a model and a URL, such as {EXAMPLE}")
-    parts = http_parts(url, f"server:{clean(model)}", EXAMPLE, f"a key belongs in {KEY_VARIABLE}")
-    return model, urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix(_ROUTE) + _ROUTE))
+    advice = f"a key belongs in {KEY_VARIABLE}"
+    address = http_parts(name[end + 1 :], f"server:{clean(model)}", EXAMPLE, advice)
+    base_path = address.path.rstrip("/").removesuffix(_ROUTE)
+    return model, urlunsplit(address._replace(path=base_path + _ROUTE))
 
 
 def http_parts(url: str, what: str, example: str, advice: str, query: str = VERSION) -> SplitResult:
-    """Split the URL of `what`, which will be stored with what it answers. Raises ConfigError, which does not repeat it,
-    where HTTP cannot use it, or it holds a user, a password, a fragment, or a query other than the pattern `query`."""
+    """Split the URL of `what`, which will be stored with the replies.
+
+    Raises ConfigError, which does not repeat it, where HTTP cannot use it, or it holds a user, a password, a fragment,
+    or a query other than the pattern `query`.
+    """
     try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.port != 0 and (URL(url).host or "").encode("idna")
+        address = urlsplit(url)
+        has_host = (URL(url).host or "").encode("idna")
+        usable = address.scheme in ("http", "https") and address.port != 0 and has_host
     except ValueError:
         usable = False
-    if not usable or any(c.isspace() or not c.isprintable() for c in url):
+    if not usable or not url.isprintable() or " " in url:
         raise ConfigError(f"{what} has no usable URL; give one such as {example}")
-    if "@" in parts.netloc or parts.fragment or not re.fullmatch(query, parts.query):
-        held = f"the URL of {what} holds a user, a password, a fragment or a query"
-        raise ConfigError(f"{held}, which would be stored; take it out ({advice})")
-    return parts
+    if "@" in address.netloc or address.fragment or not re.fullmatch(query, address.query):
+        secret = f"the URL of {what} holds a user, a password, a fragment or a query"
+        raise ConfigError(f"{secret}, which would be stored; take it out ({advice})")
+    return address
 
 
 def base_url(url: str) -> str:
     """Return which server a URL asks: scheme, host and path, without query and route."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.lower(), parts.path.rstrip("/").removesuffix(_ROUTE), "", ""))
+    address = urlsplit(url)
+    path = address.path.rstrip("/").removesuffix(_ROUTE)
+    return urlunsplit((address.scheme, address.netloc.lower(), path, "", ""))
 
 
 def is_loopback(url: str) -> bool:
@@ -76,19 +99,23 @@ def read_key(variable: str = KEY_VARIABLE) -> str | None:
     """Read a key from the environment, None where there is none. Raises ConfigError, which does not repeat it, where it
     holds characters that no header can carry."""
     key = os.environ.get(variable, "").strip()
-    if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
+    if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigError(f"{variable} holds characters that no key has; set it again")
+    hold_key(key)
     return key or None
 
 
 def read_proxy(url: str) -> str | None:
-    """The proxy that the environment names for a URL; never one for this machine itself."""
-    parts = urlsplit(url)
-    if is_loopback(url) or proxy_bypass(parts.hostname or ""):
+    """Return the proxy that the environment names for a URL; never one for this machine itself."""
+    address = urlsplit(url)
+    if is_loopback(url) or proxy_bypass(address.hostname or ""):
         return None
-    proxy = getproxies().get(parts.scheme)
+    proxy = getproxies().get(address.scheme)
+    hold_url(proxy or "")
     if proxy and not proxy.startswith(("http://", "https://")):
-        raise ConfigError(f"{parts.scheme}_proxy is not an HTTP proxy: unset it, or name the host in no_proxy")
+        raise ConfigError(
+            f"{address.scheme}_proxy is not an HTTP proxy: unset it, or name the host in no_proxy"
+        )
     return proxy or None
 
 
@@ -97,9 +124,13 @@ def open_session(
 ) -> aiohttp.ClientSession:
     """Open a pool of so many connections, in a running event loop: over TCP, or to the path of a Unix socket.
     `timeout`: seconds of an attempt."""
-    kept: dict[str, Any] = {"limit": connections, "keepalive_timeout": KEEP_ALIVE}
+    limits: dict[str, Any] = {"limit": connections, "keepalive_timeout": KEEP_ALIVE}
+    if socket:
+        connector: aiohttp.BaseConnector = aiohttp.UnixConnector(socket, **limits)
+    else:
+        connector = aiohttp.TCPConnector(**limits)
     return aiohttp.ClientSession(
-        connector=aiohttp.UnixConnector(socket, **kept) if socket else aiohttp.TCPConnector(**kept),
+        connector=connector,
         headers=headers,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_TIMEOUT, timeout / 2)),
@@ -108,18 +139,23 @@ def open_session(
 
 async def exchange(
     session: aiohttp.ClientSession, method: str, url: URL | str, seconds: float, **sent: Any
-) -> Arrived | FailedCall:
-    """Make one attempt, the reading of the answer included, in `seconds`; a redirect is not followed. `sent`: what
-    aiohttp takes as `data`, `json` or `proxy`."""
+) -> HttpAnswer | FailedCall:
+    """Make one attempt, the reading of the answer included, in `seconds`; a redirect is not followed.
+
+    `sent`: aiohttp's arguments `data`, `json` or `proxy`.
+    """
     content = bytearray()
     try:
-        async with asyncio.timeout(seconds), session.request(method, url, allow_redirects=False, **sent) as answer:
+        async with (
+            asyncio.timeout(seconds),
+            session.request(method, url, allow_redirects=False, **sent) as answer,
+        ):
             while chunk := await answer.content.readany():  # decompressed
                 content += chunk
                 if len(content) > LARGEST_REPLY:
                     answer.close()
                     return FailedCall.too_large(LARGEST_REPLY)
-            return Arrived(answer.status, answer.headers, bytes(content))
+            return HttpAnswer(answer.status, answer.headers, bytes(content))
     except aiohttp.ConnectionTimeoutError:
         return FailedCall.unreached("nothing answers")
     except TimeoutError:
@@ -136,44 +172,64 @@ async def exchange(
 
 def _reason(error: Exception) -> str:
     """Describe a broken connection by the system's error message where there is one."""
-    number = 0 if isinstance(error, aiohttp.ClientSSLError) else getattr(error, "errno", None) or 0
-    return os.strerror(number) if number > 0 else clean(str(error)) or type(error).__name__
+    number = getattr(error, "errno", None) or 0
+    if number > 0 and not isinstance(error, aiohttp.ClientSSLError):
+        return os.strerror(number)
+    return clean(str(error)) or type(error).__name__
 
 
 class ServerChat:
     """An OpenAI-compatible chat completions server, by `MODEL@URL`.
 
-    `subject`: `engine` and `model`; the URL is the `endpoint`, without query and route: a server may move between a run
-    and its restart. `options.concurrency` requests are in flight at once; one may take 2 x `timeout` seconds in all.
-    Raises ConfigError where name, key or proxy cannot be used; nothing is sent before `complete`."""
+    `subject`: `engine`, `model` and the form of requests where it is not the usual one; the URL is the `endpoint`,
+    without query and route: a server may move between a run and its restart. `options.concurrency` requests are in
+    flight at once, and each may take 2 x `timeout` seconds in all. Raises ConfigError where name, key or proxy cannot
+    be used; nothing is sent before `complete`.
+    """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         model, self.url = parse_endpoint(name)
         self.subject = {"engine": "server", "model": model}
         self.endpoint = base_url(self.url)
         self._options = options
-        self._wire = ServerWire(model, read_key(), self.url)
+        forms = ServerOptions.parse(options.engine_options)
+        self.subject |= forms.subject()
+        self._wire = ServerWire(model, read_key(), self.url, options=forms)
         self._proxy = read_proxy(self.url)
+        self._accepted: set[str] = set()
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`. Runs an event loop of its own; `on_done` is called in its thread (`run_alone`). Raises
         ConfigError where the server refuses the key or does not know the model before its first answer, ModelCallError
         where none answers at the URL, PausedError where it stopped answering."""
         advice = "check host, port and proxy" if self._proxy else "start it, or check host and port"
-        connection = Connection(self._wire, self.url, advice, self._connect)
-        return run_calls(connection, requests, self._options, on_done, calls=None, deadline=2 * self._options.timeout)
+        connection = Connection(self._wire, self.url, advice, self._connect, self._accepted)
+        return run_calls(
+            connection,
+            requests,
+            self._options,
+            on_done,
+            calls=None,
+            deadline=2 * self._options.timeout,
+        )
 
     def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:
-        key, url, proxy = self._wire.key, URL(self.url), self._proxy
-        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
-        async with open_session(self._options.concurrency, self._options.timeout, headers) as session:
+        url = URL(self.url)
+        headers = {"content-type": "application/json"}
+        if self._wire.key:
+            headers["authorization"] = f"Bearer {self._wire.key}"
+        options = self._options
+        async with open_session(options.concurrency, options.timeout, headers) as session:
 
-            async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
-                return await exchange(session, "POST", url, seconds, data=json.dumps(body).encode(), proxy=proxy)
+            async def send(body: Mapping[str, Any], seconds: float) -> HttpAnswer | FailedCall:
+                content = json.dumps(body).encode()
+                return await exchange(
+                    session, "POST", url, seconds, data=content, proxy=self._proxy
+                )
 
             yield send
 
@@ -201,26 +257,37 @@ class ServerWire(OpenAIWire):
 
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
         """See `WireFormat.body`: without the settings that are left to the model."""
-        request, sampling = call.requests[0], call.requests[0].sampling
+        request = call.requests[0]
+        sampling = request.sampling
         body: dict[str, Any] = {
             "model": self.name,
-            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            "messages": [message.to_dict() for message in request.messages],
             "max_tokens": sampling.budget,
+            **sampling.drawing(),
         }
-        if sampling.temperature is not None:
-            body |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
-        if switches := reasoning_switch(sampling.thinking):  # vLLM and SGLang hand them to the template
+        switches = reasoning_switch(sampling.thinking)
+        if switches:  # vLLM and SGLang hand them to the template
             body["chat_template_kwargs"] = switches
-        if (schema := request.response_schema) is not None:
-            form = {"name": schema.name, "schema": schema.schema(), "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
-        return body
+        schema = request.response_schema
+        if schema is not None:
+            body["response_format"] = strict_format(schema.name, schema.schema())
+        return self.options.applied(body, schema)
 
-    def read(self, body: object, call: Call, request_id: str | None = None, seconds: float | None = None) -> Found:
+    def read(
+        self, body: object, call: Call, request_id: str | None = None, seconds: float | None = None
+    ) -> CallOutcome:
         """See `WireFormat.read`. A malformed answer cost nothing: the call is sent again."""
-        found = OpenAIWire.read(self, body, call, request_id, seconds)
-        return replace(found, retry=True) if isinstance(found, FailedCall) else found
+        outcome = OpenAIWire.read(self, body, call, request_id, seconds)
+        if isinstance(outcome, FailedCall) and outcome.reason in ("malformed_reply", TOOL_CALL):
+            return replace(outcome, retry=True)
+        return outcome
 
-    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
+    def read_error(
+        self,
+        status: int,
+        body: object,
+        headers: Mapping[str, str],
+        request: Mapping[str, Any] | None = None,
+    ) -> FailedCall:
         """See `WireFormat.read_error`. A rate limit is that of one call: a server has no account."""
-        return replace(OpenAIWire.read_error(self, status, body, headers), limited=False)
+        return replace(OpenAIWire.read_error(self, status, body, headers, request), limited=False)

@@ -1,7 +1,8 @@
 """The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 4 a check failed, 130 Ctrl-C, 1 a bug.
 
-Each command parses, calls one library function and prints; the modules that it needs are loaded when it runs
-(`options.lazy_imports`), so that `h2htalk --help` loads nothing heavy.
+Each command parses, calls one library function and prints. Two things keep the start of a command short, and there is
+no third: the module of a command is imported when the command is named (`Commands`), and the library's modules that it
+uses are imported when it runs (`options.lazy_imports`). `h2htalk --help` imports neither.
 """
 
 from __future__ import annotations
@@ -9,43 +10,159 @@ from __future__ import annotations
 import gc
 import os
 import re
-from typing import Annotated, Any
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
+import typer.main
 from typer.core import TyperGroup
 
-from h2htalk.cli import benchmark, curation, integrations, site
-from h2htalk.cli.options import one_line_errors
+from h2htalk.addresses import REFUSED, holds_password
+from h2htalk.cli.output import one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
 
-# The groups of commands; `h2htalk round close` is the function `round_close` of the group's module.
+_MODEL_ADDRESS = re.compile(r"(?:server:.*@|app:)https?://", re.IGNORECASE)
+
+
+class Entry(NamedTuple):
+    """A command or a group of commands: the module of `h2htalk.cli` that defines it, and its line in `--help`."""
+
+    module: str
+    line: str
+
+
+# The commands that belong to no group, in the order of `--help`; a line is the first sentence of the command's help.
+SINGLE = {
+    "evaluate": Entry("benchmark", "Score a model on a split: generate, score, report."),
+    "merge": Entry(
+        "benchmark", "Merge the shards of a run into the run that one machine would have made."
+    ),
+    "score": Entry("benchmark", "Score a run's stored responses again; the model is not asked."),
+    "report": Entry(
+        "benchmark",
+        "Print the table of a scored run; `--format terminal` also writes its tables and page again.",
+    ),
+    "costs": Entry("benchmark", "Show what a run, study or workspace paid: by stage and in total."),
+    "leaderboard": Entry(
+        "comparing", "Rank your runs among each other; --paper adds the paper's Table 2."
+    ),
+    "compare": Entry(
+        "comparing",
+        "Compare runs item by item: paired tests, intervals, and the items that moved most.",
+    ),
+    "correlate": Entry(
+        "comparing",
+        "Correlate metrics with people's ratings, and dimensions with each other and with other benchmarks.",
+    ),
+    "plan": Entry(
+        "comparing",
+        "Say how many items and samples a difference needs, and what fewer items can still detect.",
+    ),
+    "gate": Entry("comparing", "Hold a run against a reference run and a policy."),
+    "analyze": Entry(
+        "benchmark", "Measure a split: lengths, words, verb-noun pairs, diversity, coverage."
+    ),
+    "show": Entry(
+        "curation",
+        "Show records as transcripts, with their tags, and what was answered or decided about them.",
+    ),
+    "site": Entry(
+        "site",
+        "Write a static site of runs and studies: leaderboard, models, studies, every item, how the data came to be.",
+    ),
+    "watch": Entry(
+        "site",
+        "Follow a run or study that another process makes: answers, failures, cost and first figures.",
+    ),
+    "runs": Entry(
+        "site",
+        "List the runs, studies, rounds, releases and curations in a folder, with their state and headline figure.",
+    ),
+    "next": Entry(
+        "site",
+        "Say which step is due for each run, study, round, release and curation in a folder.",
+    ),
+}
+# The groups; `h2htalk round close` is the function `round_close` of the group's module.
 GROUPS = {
-    "study": (benchmark, "Studies: safety and SAP, instruction following, memory."),
-    "cases": (benchmark, "Cases of your own for studies."),
-    "split": (curation, "Splits: list, describe, check, compare, export, begin a new one."),
-    "prompts": (benchmark, "What models are told: show a prompt, export the templates."),
-    "results": (benchmark, "Results for others: export, verify."),
-    "curate": (curation, "Curate raw dialogues into reviewed candidates."),
-    "round": (curation, "Open, follow and close rounds of annotation."),
-    "release": (curation, "Build, check, compare and publish releases."),
-    "judge": (benchmark, "Judge the answers of runs by a model, and calibrate it."),
-    "adjudicate": (benchmark, "Send low answers of judged runs to people."),
-    "import": (curation, "Import the files of other tools."),
-    "launch": (benchmark, "Run a suite on many machines: submit, follow, stop."),
-    "integrations": (integrations, "H2HTalk in other evaluation harnesses."),
+    "study": Entry("studies", "Studies: safety and SAP, instruction following, memory."),
+    "cases": Entry("studies", "Cases of your own for studies."),
+    "split": Entry("curation", "Splits: list, describe, check, compare, export, begin a new one."),
+    "prompts": Entry("benchmark", "What models are told: show a prompt, export the templates."),
+    "results": Entry("results", "Results for others: export, verify."),
+    "curate": Entry("curation", "Curate raw dialogues into reviewed candidates."),
+    "round": Entry("curation", "Open, follow and close rounds of annotation."),
+    "release": Entry("curation", "Build, check, compare and publish releases."),
+    "judge": Entry("judging", "Judge the answers of runs by a model, and calibrate it."),
+    "adjudicate": Entry("judging", "Send low answers of judged runs to people."),
+    "import": Entry("curation", "Import the files of other tools."),
+    "launch": Entry("benchmark", "Run a suite on many machines: submit, follow, stop."),
+    "integrations": Entry("integrations", "H2HTalk in other evaluation harnesses."),
 }
 
 
-class Commands(TyperGroup):
+class Group(TyperGroup):
     """A group that lists the first sentence of each command's help, whole: click cuts it, and at `(Eq.` too."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        texts = [(name, one.help or "") for name, one in found if one is not None]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, re.split(r"(?<=\.)\s(?=[A-Z])", text)[0]) for name, text in texts])
+            formatter.write_dl([(name, self.line(ctx, name)) for name in self.list_commands(ctx)])
+
+    def line(self, ctx: Any, name: str) -> str:
+        """Return what the list says of a command."""
+        command = self.get_command(ctx, name)
+        text = (command.help if command else None) or ""
+        return re.split(r"(?<=\.)\s(?=[A-Z])", text)[0]
+
+
+class Commands(Group):
+    """All commands, as click's lazy groups are: the module of a command is imported when the command is named."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*SINGLE, *GROUPS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        entry = SINGLE.get(cmd_name) or GROUPS.get(cmd_name)
+        if entry is not None and cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(cmd_name, entry)
+        return self.commands.get(cmd_name)
+
+    def line(self, ctx: Any, name: str) -> str:
+        return (SINGLE | GROUPS)[name].line
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.list_commands(ctx):
+            self.load_all()  # typer suggests names among the commands that are there
+        return super().resolve_command(ctx, args)
+
+    def load_all(self) -> None:
+        """Import the modules of all commands, for what lists every command and option."""
+        for name in (*SINGLE, *GROUPS):
+            self.get_command(None, name)
+
+
+def _load(name: str, entry: Entry) -> Any:
+    """Import the module of a command or a group, and return what click runs."""
+    module = import_module(f"h2htalk.cli.{entry.module}")
+    part = typer.Typer(
+        cls=Group,
+        help=entry.line,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+    )
+    if name in SINGLE:
+        part.command(name)(getattr(module, name))
+        return typer.main.get_command(part)
+    for function_name, function in vars(module).items():
+        if function_name.startswith(f"{name}_") and callable(function):
+            command_name = function_name.removeprefix(f"{name}_").replace("_", "-")
+            part.command(command_name)(function)
+    return typer.main.get_group(part)
 
 
 app = typer.Typer(
@@ -57,23 +174,37 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for name in ("evaluate", "merge", "score", "report", "costs", "leaderboard", "compare", "correlate", "plan", "gate"):
-    app.command()(getattr(benchmark, name))
-for command in (benchmark.analyze, curation.show, site.site, site.watch, site.runs):
-    app.command()(command)
-for group, (module, text) in GROUPS.items():
-    commands = typer.Typer(help=text, cls=Commands, no_args_is_help=True)
-    for name, command in vars(module).items():
-        if name.startswith(f"{group}_") and callable(command):
-            commands.command(name.removeprefix(f"{group}_").replace("_", "-"))(command)
-    app.add_typer(commands, name=group)
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     if version:
         typer.echo(f"h2htalk {__version__}")
         raise typer.Exit
+
+
+def all_commands() -> Commands:
+    """Return the command line with every command loaded."""
+    commands = typer.main.get_command(app)
+    assert isinstance(commands, Commands)
+    commands.load_all()
+    return commands
+
+
+def _refuse_passwords(arguments: Sequence[str]) -> None:
+    """Raise ConfigError, which names the option, where an argument is an address with a password."""
+    for position, argument in enumerate(arguments):
+        # What asks a model or an application says where its key belongs, and repeats none.
+        if _MODEL_ADDRESS.match(argument) or not holds_password([argument]):
+            continue
+        name, _, _ = argument.partition("=")
+        earlier = arguments[position - 1] if position else ""
+        option = next(
+            (text for text in (name, earlier) if text.startswith("--")), f"argument {position + 1}"
+        )
+        raise ConfigError(f"{option}: {REFUSED}")
 
 
 def main() -> None:
@@ -81,8 +212,13 @@ def main() -> None:
     # Records hold no cycles. Python looks for some after 700 new objects: a fifth of the time of reading 467,000 votes.
     gc.set_threshold(50_000)
     with one_line_errors():
+        _refuse_passwords(sys.argv[1:])
         try:
             _ = urlsplit(os.environ.get("HF_ENDPOINT", "")).port
-        except ValueError as error:  # at its import the Hub's client would fail on it with a traceback
-            raise ConfigError(f"HF_ENDPOINT has no usable URL ({error}): unset it, or correct it") from error
+        except (
+            ValueError
+        ) as error:  # at its import the Hub's client would fail on it with a traceback
+            raise ConfigError(
+                f"HF_ENDPOINT has no usable URL ({error}): unset it, or correct it"
+            ) from error
         app()

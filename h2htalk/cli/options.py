@@ -1,13 +1,9 @@
-"""Options of the commands, built from the fields of the specifications, and what commands print."""
+"""Options of the commands, built from the fields of the specifications, and how runs and rounds are printed."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import inspect
-import io
-import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
@@ -21,12 +17,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from typer import Argument, Exit, Option
 
 from h2htalk.chat.engines import ENGINES
-from h2htalk.data.files import masked
+from h2htalk.cli.output import say
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.records import field_info, option_of
-from h2htalk.errors import ConfigError, H2HTalkError, quoted, shorten
+from h2htalk.data.settings import field_info, option_of
+from h2htalk.errors import ConfigError, quoted
 from h2htalk.rounds.settings import RoundSpec
-from h2htalk.text.escaping import printable
 
 
 class _LazyFinder(PathFinder):
@@ -67,6 +62,11 @@ SPLIT = (
 )
 EMBEDDER = "bge-m3, minilm (English), none, or a name."
 MODEL = f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}"
+# A reader's replies follow a schema, but for guards in a form of their own, and the small model is refused.
+_READERS = [engine.name for engine in ENGINES.values() if engine.schemas and not engine.small]
+READER_MODEL = (
+    f"ENGINE:NAME, with ENGINE one of {', '.join(_READERS)}; Qwen3Guard and Llama Guard also by hf."
+)
 LANGUAGE = f"{', '.join(LANGUAGES)}; all when left out."
 Run = Annotated[Path, Argument(help="A run folder.")]
 Round = Annotated[Path, Argument(help="Folder of the round.", metavar="ROUND")]
@@ -77,23 +77,61 @@ SplitOption = Annotated[str, Option(help=SPLIT)]
 Out = Annotated[Path, Option(help="The folder to write.", parser=read_folder, metavar="FOLDER")]
 Examples = Annotated[str, Option(help="Language of the examples: en or zh.")]
 Settings = Annotated[Path | None, Option(help="TOML file with these and all other settings.")]
-References = Annotated[Path | None, Option(help="The split's private references (JSONL of id, references).")]
-DryRun = Annotated[bool, Option("--dry-run", help="Print what would be done and cost; send and write nothing.")]
-Watch = Annotated[bool, Option("--watch", help="Show replies, failures, cost and first figures as they come.")]
-Verbose = Annotated[bool, Option("--verbose", help="Print everything the page shows: notes, slices, signature.")]
-RayAddress = Annotated[str, Option(help="A running Ray cluster, HOST:PORT; default: one of its own on this machine.")]
+References = Annotated[
+    Path | None, Option(help="The split's private references (JSONL of id, references).")
+]
+Filtered = Annotated[
+    Literal["refusal", "unscored"] | None,
+    Option(
+        help="What a provider's filter declined counts as: refusal or unscored. The run's own when left out."
+    ),
+]
+RunPrompts = Annotated[
+    Path | None,
+    Option(
+        "--prompts",
+        help="The templates to render, where a run's are not those of this version: RUN/inputs/prompts.",
+    ),
+]
+ShardPrompts = Annotated[
+    Path | None,
+    Option(
+        "--prompts",
+        help="The templates that the shards were asked with, if not those of this version.",
+    ),
+]
+DryRun = Annotated[
+    bool, Option("--dry-run", help="Print what would be done and cost; send and write nothing.")
+]
+Watch = Annotated[
+    bool, Option("--watch", help="Show replies, failures, cost and first figures as they come.")
+]
+Verbose = Annotated[
+    bool, Option("--verbose", help="Print everything the page shows: notes, slices, signature.")
+]
+RayAddress = Annotated[
+    str, Option(help="A running Ray cluster, HOST:PORT; default: one of its own on this machine.")
+]
 DataFormat = Annotated[Literal["terminal", "csv", "json"], Option(help="terminal, csv or json.")]
-TableFormat = Annotated[Literal["terminal", "csv", "json", "latex"], Option(help="terminal, csv, json or latex.")]
+TableFormat = Annotated[
+    Literal["terminal", "csv", "json", "latex"], Option(help="terminal, csv, json or latex.")
+]
 
 
 def finish(summary: summaries.Summary, folder: Path, verbose: bool = False) -> None:
     """Print a run's table; exit code 3 when items are unscored."""
-    run_terminal.print_summary(summary, console(), {"report": (folder / "report.html").resolve()}, verbose)
+    run_terminal.print_summary(
+        summary, console(), {"report": (folder / "report.html").resolve()}, verbose
+    )
     raise Exit(3 if summary.incomplete else 0)
 
 
 def print_status(
-    status: statuses.Status, messages: list[str] | None = None, *, table: bool = False, each_mistake: bool = False
+    status: statuses.Status,
+    messages: list[str] | None = None,
+    *,
+    table: bool = False,
+    each_mistake: bool = False,
 ) -> None:
     """Print how far a round is, and what is wrong in it."""
     say(*(messages or ()), *statuses.status_lines(status))
@@ -125,17 +163,26 @@ def with_options(kind: Any, *names: str) -> Callable[[Command], Command]:
     the values that were given as keywords, under the names of the fields."""
 
     def add(command: Command) -> Command:
-        own = inspect.signature(command, eval_str=True).parameters
-        made = {name: one for name, one in _options(kind).items() if name in (names or (name,)) and one.name not in own}
+        of_command = inspect.signature(command, eval_str=True).parameters
+        of_record: dict[str, inspect.Parameter] = {}
+        for field, option in _options(kind).items():
+            if field in (names or (field,)) and option.name not in of_command:
+                of_record[field] = option
 
-        def run(**given: Any) -> None:
-            values = {name: given.pop(one.name) for name, one in made.items()}
-            command(**given, **{name: _field(name, value) for name, value in values.items() if value is not None})
+        def run(**values: Any) -> None:
+            for field, option in of_record.items():
+                value = values.pop(option.name)
+                if value is not None:
+                    values[field] = _field(field, value)
+            command(**values)
 
-        options = [one for one in (*own.values(), *made.values()) if one.kind is not one.VAR_KEYWORD]
-        signature = inspect.Signature([one.replace(kind=one.KEYWORD_ONLY) for one in options])
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        run.__signature__ = signature  # type: ignore[attr-defined]
+        options = []
+        for option in (*of_command.values(), *of_record.values()):
+            if option.kind is not option.VAR_KEYWORD:
+                options.append(option.replace(kind=option.KEYWORD_ONLY))
+        run.__name__ = command.__name__
+        run.__doc__ = command.__doc__
+        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
         return run
 
     return add
@@ -144,25 +191,32 @@ def with_options(kind: Any, *names: str) -> Callable[[Command], Command]:
 @cache
 def _options(kind: Any) -> dict[str, inspect.Parameter]:
     """The options of a record of settings, by field: of each field whose type has a description."""
-    hints, options = get_type_hints(kind, include_extras=True), {}
-    for one in fields(kind):
-        info, default = field_info(hints[one.name]), one.default
+    hints = get_type_hints(kind, include_extras=True)
+    options = {}
+    for field in fields(kind):
+        info = field_info(hints[field.name])
         if info.description is None:
             continue
-        name, text = info.title or one.name, info.description
+        name = info.title or field.name
+        text = info.description
+        default = field.default
         if default not in (MISSING, None, (), "") and not isinstance(default, bool):
             text += f"  [default: {str(default).removesuffix('.0')}]"
-        flag = f"{option_of(name)}/{option_of(f'no_{name}')}" if default is True else option_of(name)
-        annotation: Any = Annotated[_parsed(hints[one.name]) | None, Option(flag, help=text)]
-        options[one.name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        flag = (
+            f"{option_of(name)}/{option_of(f'no_{name}')}" if default is True else option_of(name)
+        )
+        annotation: Any = Annotated[_parsed(hints[field.name]) | None, Option(flag, help=text)]
+        options[field.name] = inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+        )
     return options
 
 
 def _parsed(hint: Any) -> Any:
     """What the command line parses for a field of this type."""
-    origin, inner = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
     if origin in (Annotated, Union, UnionType):
-        return _parsed(next(one for one in inner if one is not NoneType))
+        return _parsed(next(part for part in get_args(hint) if part is not NoneType))
     if origin in (tuple, Mapping):
         return list[str]
     return str if origin is Literal else hint
@@ -172,89 +226,21 @@ def _field(name: str, value: Any) -> Any:
     """The value of a field that a command line gave."""
     if not isinstance(value, list):
         return value
-    if name != "engine_options":
+    if not name.endswith("_options"):
         return tuple(value)
+    option = option_of(name.removesuffix("s"))
     pairs: dict[str, str] = {}
     for word in value:
         key, equals, text = map(str.strip, word.partition("="))
         if not equals or not key:
-            raise ConfigError(f"--engine-option {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
+            raise ConfigError(f"{option} {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
         if key in pairs:
-            raise ConfigError(f"--engine-option: {key} is given twice")
+            raise ConfigError(f"{option}: {key} is given twice")
         pairs[key] = text
     return pairs
 
 
 # The settings of a round that every command which opens one has as options.
-round_options = with_options(RoundSpec, "where", "annotators", "overlap", "seed")
-
-
-LONGEST_ERROR = 600  # characters of an error line: a quoted value may be a whole file
-INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
-
-
-def ignore_sigint() -> None:
-    """Ignore Ctrl-C from now on, so that it cannot interrupt the end of an interrupted command."""
-    with contextlib.suppress(ValueError):  # not in the main thread, which alone may set signal handlers
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def end_on_sigterm() -> None:
-    """End on SIGTERM, by which a cluster stops a job, as on Ctrl-C: what came is stored. A second one is ignored."""
-
-    def end(*_: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        signal.raise_signal(signal.SIGINT)
-
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a script started the command with `&`
-    signal.signal(signal.SIGTERM, end)
-
-
-def say(*texts: str, err: bool = False) -> None:
-    """Print texts that may come from a file, line by line, with control characters escaped and without HF_TOKEN."""
-    for text in texts:
-        print(_shown(text), file=sys.stderr if err else sys.stdout, flush=True)
-
-
-def _shown(text: str) -> str:
-    return "\n".join(map(printable, masked(text, os.environ.get("HF_TOKEN", "").strip()).split("\n")))
-
-
-@contextlib.contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn errors of a whole command, a full disk behind its output included, into one line and an exit code.
-
-    A reader that has closed the pipe (`| head`) ends the command quietly; Ctrl-C is exit code 130, and a second one is
-    ignored. Other exceptions are bugs and show their traceback.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        # Escape what the terminal's encoding lacks (a path that is not UTF-8) instead of raising.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        try:
-            yield
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()  # here, where a full disk can still be reported
-    except KeyboardInterrupt:
-        ignore_sigint()
-        sys.exit(INTERRUPTED)
-    except SystemExit as ending:
-        if ending.code == INTERRUPTED:  # as typer ends a command after Ctrl-C
-            ignore_sigint()
-            say("stopped; what is finished is stored: the same command continues", err=True)
-        raise
-    except H2HTalkError as error:
-        say(f"error: {shorten(_shown(str(error)), LONGEST_ERROR)}", err=True)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        # Writers of files turn OSError into DataError: this one is stdout's.
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE):
-            raise
-        # The interpreter would try to flush what is still buffered at its end, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if error.errno == errno.EPIPE:
-            sys.exit(1)
-        say(f"error: the output cannot be written: {error.strerror}; free space, or print elsewhere", err=True)
-        sys.exit(H2HTalkError.exit_code)
+_ROUND = ("where", "annotators", "overlap", "seed")
+round_options = with_options(RoundSpec, *_ROUND)
+opening_options = with_options(RoundSpec, *_ROUND, "new", "spread")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from h2htalk.data.readers.passages import SpokenPassage, item_passages
 from h2htalk.data.records import Id, Open, read_record, strict_record
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Scenario, Turn
+from h2htalk.rounds.item_sources import input_text
 
 ORIGINAL = "original"
 ANSWER = "answer:"
@@ -71,3 +73,21 @@ class Candidate:
             "provenance": dict(self.scenario.provenance),
         }
         return record | {"review": dict(self.review)} if self.review else record
+
+
+def input_passages(scenario: Scenario) -> dict[str, str]:
+    """The inputs that are no conversation, without empty ones."""
+    inputs = scenario.inputs.items()
+    return {
+        name: text for name, value in inputs if name != "history" and (text := input_text(value))
+    }
+
+
+def input_turns(scenario: Scenario) -> list[Turn]:
+    """Every passage of the inputs: the conversation, then the other inputs as if the user said them."""
+    return [*scenario.turns, *(Turn("user", text) for text in input_passages(scenario).values())]
+
+
+def scenario_passages(scenario: Scenario, references: Iterable[str]) -> list[SpokenPassage]:
+    """The passages of a scenario with these references, as readers have them: the inputs, then the references."""
+    return item_passages(scenario.turns, input_passages(scenario).values(), references)

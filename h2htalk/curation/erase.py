@@ -10,30 +10,35 @@ made from the workspace (`data.erasure`).
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from h2htalk.curation.dedup.stage import DUPLICATES
+from h2htalk.curation.dialogue_ids import Index, dialogue_of, read_index, resolve_ids
+from h2htalk.curation.gather.erased_lines import Line, lines_of, lines_that_identify
+from h2htalk.curation.gather.gathered_items import KNOWN_ITEMS, raw_place
 from h2htalk.curation.gather.source_files import LEAST_CHARACTERS
-from h2htalk.curation.stage_folder import AUDIT, EARLIER_STATE, KEPT, REJECTED, Record, StageFolder
+from h2htalk.curation.run import say
+from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, Record, StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, stage_before, stages_from
-from h2htalk.curation.workspace import ERASURE_KEY, INDEX, Workspace, mark, marks_of, source_of, write_durably
-from h2htalk.data.erasure.folder_kinds import MARK, ErasedIds, FolderErasure, filter_file, ids_in, remove_for_good
+from h2htalk.curation.workspace import ERASURE_KEY, INDEX, Workspace, mark, source_of, write_durably
+from h2htalk.data.erasure.folder_kinds import (
+    ErasedIds,
+    FolderErasure,
+    filter_file,
+    ids_in,
+    remove_for_good,
+)
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_sources
+from h2htalk.data.erasure.unfinished_erasure import MARK, reading_while_erasing
 from h2htalk.data.files import json_line, read_jsonl, refuse_links, write_json
+from h2htalk.data.readers.item_reads import erase_item_reads
 from h2htalk.data.responses import CALLS
-from h2htalk.data.scenario import CANDIDATE_STAGES
-from h2htalk.errors import ConfigError, DataError, quoted, shorten
+from h2htalk.data.stage_folders import CANDIDATE_STAGES
+from h2htalk.errors import ConfigError
 
-# Dialogue -> its place in the raw files and its ids there (gather's audit; neither after `purge`), `marks` of its raw
-# id and of the words of an earlier state, `person_marks`, our id `known_as` of the person, `state_of`, the dialogue of
-# whose conversation it is an earlier state, and after `purge` `items`, the candidates that rest on it.
-Index = Mapping[str, Mapping[str, Any]]
 # The first stage that compares records, and with it all that follow, are made again as a whole.
 _COMPARING = next(name for name, stage in STAGES.items() if stage.compares)
 _COMPARED, _REMADE = stage_before(_COMPARING), stages_from(_COMPARING)
@@ -44,11 +49,21 @@ class Erased:
     """What was erased."""
 
     ids: tuple[str, ...]  # of dialogues and persons, copies among them
-    copies: tuple[str, ...]  # those that are copies by the same person, or with equal words by nobody who is known
+    copies: tuple[
+        str, ...
+    ]  # those that are copies by the same person, or with equal words by nobody who is known
     others: tuple[str, ...]  # similar dialogues of other or unknown people, which stay
-    raw: tuple[str, ...]  # places in the owner's own files that hold the words: `file:line`, or `file:line, item n`
+    raw: tuple[
+        str, ...
+    ]  # places in the owner's own files that hold the words, as `raw_place` names them
     removed: tuple[str, ...]  # the stages that the next `curate run` makes again
-    folders: tuple[FolderErasure, ...]  # what was made from the workspace, and what was erased there
+    folders: tuple[
+        FolderErasure, ...
+    ]  # what was made from the workspace, and what was erased there
+    continuations: tuple[
+        str, ...
+    ]  # those of a chat that went on where another one of `ids` had ended
+    earlier: tuple[str, ...]  # dialogues that one of `ids` goes on, which stay
 
 
 def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Erased:
@@ -63,29 +78,42 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
     workspace.require_begun()
     if missing := [path for path in also if not path.is_dir()]:
         raise ConfigError(f"--also {missing[0]}: is no folder")
-    with workspace.locked():
+    with workspace.locked(), reading_while_erasing():
         refuse_links(workspace.path)
-        key = workspace.erasure_key()  # without it nobody could be recognized in a file that is read again
+        key = (
+            workspace.erasure_key()
+        )  # without it nobody could be recognized in a file that is read again
         _finish_stages(workspace)
         index = read_index(workspace, key)
         asked = resolve_ids(workspace, source_id, index, key)
-        latest = {index.get(name, {}).get("state_of", name) for name in asked}  # all states of these conversations
+        latest = {
+            index.get(name, {}).get("state_of", name) for name in asked
+        }  # all states of these conversations
         asked |= latest | {name for name, entry in index.items() if entry.get("state_of") in latest}
         asked |= find_repeated(workspace, asked, index)
+        goes_on = find_continuations(asked, index)
+        asked |= goes_on
         copies, others = find_copies(workspace.stage("dedup"), asked, index)
         ids = asked | copies
-        raw = set()  # the item where a line may hold several items or a part of one
-        for entry in (index[name] for name in ids if "file" in index.get(name, {})):
-            place = f"{entry['file']}:{entry['line']}" if "line" in entry else entry["file"]
-            raw.add(place if entry.get("row") in (None, entry.get("line")) else f"{place}, item {entry['row']}")
+        raw = {raw_place(index[name]) for name in ids if "file" in index.get(name, {})}
         if new := ids - workspace.erased():
             lines = _tombstone_lines(workspace, new, asked, index, key)
             mark_folders(workspace.path, also)
-            write_durably(workspace.tombstones_path, map(json_line, [*workspace.tombstones(), *lines]))
+            write_durably(
+                workspace.tombstones_path, map(json_line, [*workspace.tombstones(), *lines])
+            )
         removed = _apply(workspace)
         folders = _sweep(workspace, ids, also)
-        of, copied, similar, places = (tuple(sorted(names)) for names in (ids, copies, others, raw))
-        return Erased(of, copied, similar, places, tuple(removed), tuple(folders))
+        return Erased(
+            ids=tuple(sorted(ids)),
+            copies=tuple(sorted(copies)),
+            others=tuple(sorted(others)),
+            raw=tuple(sorted(raw)),
+            removed=tuple(removed),
+            folders=tuple(folders),
+            continuations=tuple(sorted(goes_on)),
+            earlier=tuple(sorted(find_continued(ids, index))),
+        )
 
 
 def finish_erasure(workspace: Workspace) -> None:
@@ -94,22 +122,29 @@ def finish_erasure(workspace: Workspace) -> None:
     A folder that cannot be reached stops nobody: it is named on standard error, and tried again by the next command.
     Raises DataError.
     """
-    _finish_stages(workspace)
-    pending = len(workspace.tombstones()) != workspace.facts().get("reached", 0)
-    if pending or (workspace.path / MARK).exists():
-        for one in _sweep(workspace):
-            if one.unfinished:
-                print(f"erase: {one.name} is not finished: {'; '.join(one.messages)}", file=sys.stderr, flush=True)
+    with reading_while_erasing():
+        _finish_stages(workspace)
+        pending = len(workspace.tombstones()) != workspace.facts().get("reached", 0)
+        if not pending and not (workspace.path / MARK).exists():
+            return
+        for folder in _sweep(workspace):
+            if folder.unfinished:
+                message = f"erase: {folder.name} is not finished: {'; '.join(folder.messages)}"
+                say(message)
 
 
-def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path] = ()) -> list[FolderErasure]:
+def _sweep(
+    workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path] = ()
+) -> list[FolderErasure]:
     """Erase from what was made from the workspace everybody with a tombstone.
 
     Item ids alone decide only for `ids` and for those whose erasure has not reached every folder yet: an item that lost
     a reference of an erased dialogue is made again, and its id may then be in new rounds and runs.
     """
     lines, facts = workspace.tombstones(), workspace.facts()
-    new = [line for at, line in enumerate(lines) if at >= facts.get("reached", 0) or line["id"] in ids]
+    new = [
+        line for at, line in enumerate(lines) if at >= facts.get("reached", 0) or line["id"] in ids
+    ]
     items = frozenset(item for line in new for item in line.get("items", ()))
     folders = list(sweep(workspace.path, ErasedIds(workspace.erased(), items), also))
     # Of a data set on the Hub, `of` is the format and its name and commit.
@@ -124,7 +159,7 @@ def _finish_stages(workspace: Workspace) -> None:
     if len(workspace.tombstones()) != workspace.facts().get("erased", 0):
         refuse_links(workspace.path)
         _apply(workspace)
-        print("erase: an interrupted erasure was completed", file=sys.stderr, flush=True)
+        say("erase: an interrupted erasure was completed")
 
 
 def _tombstone_lines(
@@ -133,9 +168,13 @@ def _tombstone_lines(
     """A tombstone for each of `ids`; those not in `asked` are copies."""
     # What a dialogue that stays has as well identifies nobody.
     stay = set().union(*(entry["marks"] for name, entry in index.items() if name not in ids))
-    marks: dict[str, set[str]] = {name: {*index.get(name, {}).get("marks", ())} - stay for name in ids}
+    marks: dict[str, set[str]] = {
+        name: {*index.get(name, {}).get("marks", ())} - stay for name in ids
+    }
     for name in ids & index.keys():
-        if "items" in index[name]:  # after `purge` nothing is read again, and each dialogue leads to its person
+        if (
+            "items" in index[name]
+        ):  # after `purge` nothing is read again, and each dialogue leads to its person
             marks[name].update(index[name]["person_marks"])
         if (person := index[name].get("known_as")) in asked:
             marks[person].update(index[name]["person_marks"])
@@ -144,12 +183,44 @@ def _tombstone_lines(
             words = [[turn["role"], turn["content"]] for turn in record["messages"]]
             marks[name].add(mark(key, "words", index.get(name, {}).get("person"), words))
     files, items = workspace.source_files(), items_by_id(workspace)
+    lines_of_ids = _identifying_lines(workspace, ids, index, files, key)
     lines: list[Record] = []
     for name in sorted(ids):
         resting = sorted({*items.get(name, ()), *index.get(name, {}).get("items", ())})
-        line = {"id": name, "of": files.get(source_of(name)), "marks": sorted(marks[name]), "items": resting}
+        line = {
+            "id": name,
+            "of": files.get(source_of(name)),
+            "marks": sorted(marks[name]),
+            "items": resting,
+            "lines": lines_of_ids.get(name),
+        }
         lines.append({field: value for field, value in line.items() if value})
     return lines
+
+
+def _identifying_lines(
+    workspace: Workspace, ids: frozenset[str], index: Index, files: Mapping[str, str], key: bytes
+) -> dict[str, list[str]]:
+    """Erased dialogue -> the marks of its lines that no dialogue has that stays. `files`: as `source_files`.
+
+    Raises DataError.
+    """
+    gone = ids | workspace.erased()
+
+    def lines_of_records(are_erased: bool) -> Iterator[tuple[str, list[Line]]]:
+        for record in workspace.stage(FIRST_STAGE).records(KEPT):
+            name = str(record["id"])
+            form = files.get(source_of(name))
+            # A simulated dialogue is read from no file.
+            if form is None or (name in gone) != are_erased:
+                continue
+            messages = [(turn["role"], turn["content"]) for turn in record["messages"]]
+            person = index.get(name, {}).get("person")
+            yield name, lines_of(key, form.partition("/")[0], person, messages)
+
+    erased = {name: lines for name, lines in lines_of_records(True) if name in ids}
+    staying = chain.from_iterable(lines for _, lines in lines_of_records(False)) if erased else ()
+    return lines_that_identify(erased, staying)
 
 
 def items_by_id(workspace: Workspace) -> dict[str, set[str]]:
@@ -170,10 +241,15 @@ def _apply(workspace: Workspace) -> list[str]:
     """
     gone, facts = ErasedIds(workspace.erased()), workspace.facts()
     purged, removed = bool(facts.get("purged")), list[str]()
-    remade = () if purged or not any(map(gone.covers, workspace.stage(_COMPARED).records(KEPT))) else _REMADE
+    remade = (
+        ()
+        if purged or not any(map(gone.covers, workspace.stage(_COMPARED).records(KEPT)))
+        else _REMADE
+    )
     # Whose candidates have a reply of an erased dialogue as a reference: what the review said of them quotes it.
     answered = {str(r["id"]) for r in workspace.stage(_COMPARING).records(KEPT) if gone.covers(r)}
     of_candidates = replace(gone, ids=gone.ids | answered)
+    erase_item_reads(workspace.path, of_candidates.covers)
     for stage in reversed(list(STAGES)):
         folder = workspace.stage(stage)
         folder.remove_unfinished()
@@ -187,13 +263,24 @@ def _apply(workspace: Workspace) -> list[str]:
         if stage in remade:
             removed += [stage] if folder.parts() else []
             folder.clear()
-        elif not (purged and stage == FIRST_STAGE):  # of which a purge has left nothing but its counts
-            input_id = (lambda record: str(record["id"])) if STAGES[stage].reads == "candidates" else dialogue_of
+        elif not (
+            purged and stage == FIRST_STAGE
+        ):  # of which a purge has left nothing but its counts
+            input_id = (
+                (lambda record: str(record["id"]))
+                if STAGES[stage].reads == "candidates"
+                else dialogue_of
+            )
             for part in folder.parts():
                 counts = folder.counts(part)
-                kept, rejected, audits = (list(folder.part_records(part, kind)) for kind in (KEPT, REJECTED, AUDIT))
+                kept, rejected, audits = (
+                    list(folder.part_records(part, kind)) for kind in (KEPT, REJECTED, AUDIT)
+                )
                 # A kill may have come before the counts were written.
-                written = (len(kept), len(rejected)) == (counts.written, sum(counts.reasons.values()) + counts.earlier)
+                written = (len(kept), len(rejected)) == (
+                    counts.written,
+                    sum(counts.reasons.values()) + counts.earlier,
+                )
                 if not written or any(map(gone.covers, chain(kept, rejected, audits))):
                     folder.rewrite(part, lambda record: not gone.covers(record), input_id)
             if folder.finished:
@@ -204,82 +291,9 @@ def _apply(workspace: Workspace) -> list[str]:
     return removed[::-1]
 
 
-def dialogue_of(record: Record) -> str:
-    """The id of the dialogue that a record or a rejected line comes from; its own where it is a dialogue."""
-    provenance = record.get("record", record).get("provenance", {})
-    # A rejected candidate without text has the id `DIALOGUE:subtask`.
-    return str(provenance.get("dialogue") or str(record["id"]).split(":", 1)[0])
-
-
-def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
-    """Every dialogue of a workspace; after `purge` those that it listed. Raises DataError."""
-    index: dict[str, dict[str, Any]] = {}
-    for record in workspace.stage(FIRST_STAGE).records(AUDIT):
-        name, raw = str(record["id"]), record.get("raw", {})
-        marks = marks_of(key, source_of(name), raw.get("id"), None, None).union(raw.get("marks", ()))
-        of_person = marks_of(key, source_of(name), None, raw.get("person"), None)
-        index[name] = {**raw, "marks": marks, "person_marks": of_person}
-    purged = workspace.facts().get("purged")
-    if purged and (path := workspace.path / INDEX).exists():
-        index |= {str(line["id"]): {**line} for _, line in read_jsonl(path)}
-    for stage in STAGES if purged else (FIRST_STAGE,):
-        folder = workspace.stage(stage)
-        for record in chain(folder.records(KEPT), folder.records(REJECTED)):
-            entry = index.setdefault(dialogue_of(record), {"marks": (), "person_marks": ()})
-            if (person := record.get("record", record).get("provenance", {}).get("person")) is not None:
-                entry["known_as"] = person
-            if record.get("reason") == EARLIER_STATE and "of" in record["evidence"]:
-                entry["state_of"] = record["evidence"]["of"]
-    return index
-
-
-def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> frozenset[str]:
-    """Every id that an id stands for, a person's own among them. Our ids precede those of the raw files.
-
-    `asked`: an id of a dialogue, a candidate or a person, or one of the raw files, `SOURCE:ID` where several use it;
-    `key`: the workspace's erasure key. Raises ConfigError, which names the choices, where a raw id is ambiguous,
-    DataError where nobody has the id.
-    """
-
-    @cache
-    def sought(kind: str, source: str) -> frozenset[str]:
-        return frozenset(mark(key, kind, source, name) for name in (asked, asked.removeprefix(f"{source}:")))
-
-    ids = {asked} & workspace.erased()
-    raw: dict[str, dict[str, set[str]]] = {}  # source -> dialogues with that raw id, and "", the person with it -> ids
-    for dialogue, entry in index.items():
-        source, person = source_of(dialogue), entry.get("known_as")
-        if asked == person:
-            ids |= {dialogue, asked}
-        elif dialogue in (asked, asked.partition(":")[0]):
-            ids.add(dialogue)
-        elif sought("person", source).intersection(entry["person_marks"]):
-            raw.setdefault(source, {}).setdefault("", set()).update(filter(None, (dialogue, person)))
-        elif sought("id", source).intersection(entry["marks"]):
-            state = entry.get("state_of", dialogue)
-            raw.setdefault(source, {})[state] = {state}
-    if not ids and raw:
-        choices = [f"{source}:{asked}" for source in sorted(raw)]
-        if len(raw) == 1:
-            ((source, found),) = raw.items()
-            own = found.get("", set())
-            choices = sorted(own, key=lambda name: (not name.startswith(f"{source}-p"), name))[:1]
-            choices += sorted(found.keys() - own - {""})
-        if len(choices) > 1:
-            shown = shorten(" or ".join(choices), 400)
-            raise ConfigError(f"{quoted(asked)} is an id of several people or dialogues; choose one: {shown}")
-        ids = set().union(*(same for found in raw.values() for same in found.values()))
-    for line in () if ids else workspace.tombstones():
-        source = source_of(line["id"])
-        if (sought("id", source) | sought("person", source)).intersection(line.get("marks", ())):
-            ids.add(line["id"])
-    if not ids:
-        lists = f"{FIRST_STAGE}/kept lists the ids, and {FIRST_STAGE}/audit, until purge, those of the raw data"
-        raise DataError(f"{workspace.path}: no id {quoted(asked)} was gathered; {lists}")
-    return frozenset(ids)
-
-
-def find_copies(dedup: StageFolder, ids: frozenset[str], index: Index) -> tuple[frozenset[str], frozenset[str]]:
+def find_copies(
+    dedup: StageFolder, ids: frozenset[str], index: Index
+) -> tuple[frozenset[str], frozenset[str]]:
     """The duplicates of these dialogues that are of the same people, and those of others, which stay.
 
     Two dialogues are of the same person where the raw data say so; where they name nobody, where the user's words are
@@ -288,7 +302,9 @@ def find_copies(dedup: StageFolder, ids: frozenset[str], index: Index) -> tuple[
     table = dedup.path / DUPLICATES
     lines = list(dedup.records(REJECTED))
     lines += [line for _, line in read_jsonl(table, torn_tail=True)] if table.exists() else []
-    copies: dict[str, dict[str, bool]] = {}  # dialogue -> its copies, and whether the words are equal
+    copies: dict[
+        str, dict[str, bool]
+    ] = {}  # dialogue -> its copies, and whether the words are equal
     for line in lines:
         evidence, reason = line.get("evidence", {}), line.get("reason")
         other, on = evidence.get("of"), evidence.get("on")
@@ -314,11 +330,45 @@ def find_repeated(workspace: Workspace, ids: frozenset[str], index: Index) -> fr
     def words(record: Record) -> tuple[object, ...] | None:
         person = index.get(str(record["id"]), {}).get("known_as")
         turns = tuple((turn["role"], turn["content"]) for turn in record["messages"])
-        return (person, turns) if person or sum(len(text) for _, text in turns) >= LEAST_CHARACTERS else None
+        return (
+            (person, turns)
+            if person or sum(len(text) for _, text in turns) >= LEAST_CHARACTERS
+            else None
+        )
 
     gathered = workspace.stage(FIRST_STAGE)
     known = {words(record) for record in gathered.records(KEPT) if record["id"] in ids} - {None}
-    return frozenset(str(record["id"]) for record in gathered.records(KEPT) if known and words(record) in known)
+    return frozenset(
+        str(record["id"]) for record in gathered.records(KEPT) if known and words(record) in known
+    )
+
+
+def find_continuations(ids: frozenset[str], index: Index) -> frozenset[str]:
+    """The gathered dialogues that go on where one of these ended, and those that go on where they did."""
+    following: dict[tuple[str, str], list[str]] = {}
+    for name, entry in index.items():
+        if "continues" in entry:
+            following.setdefault((source_of(name), entry["continues"]), []).append(name)
+    reached, waiting = set(ids), list(ids)
+    while waiting:
+        name = waiting.pop()
+        place = (source_of(name), index.get(name, {}).get("mark", ""))
+        for follower in following.get(place, ()):
+            if follower not in reached:
+                reached.add(follower)
+                waiting.append(follower)
+    return frozenset(reached - ids)
+
+
+def find_continued(ids: frozenset[str], index: Index) -> frozenset[str]:
+    """The gathered dialogues after which these go on, and that are none of these."""
+    ends = {(source_of(name), index[name].get("continues")) for name in ids & index.keys()}
+    before = {
+        name
+        for name, entry in index.items()
+        if "mark" in entry and (source_of(name), entry["mark"]) in ends
+    }
+    return frozenset(before - ids)
 
 
 def purge(workspace: Workspace) -> list[Path]:
@@ -348,14 +398,29 @@ def purge(workspace: Workspace) -> list[Path]:
                 own.update(entry["marks"])
                 of_person.update(entry["person_marks"])
             lines = (
-                {"id": name, "marks": sorted(own), "person_marks": sorted(person), "items": sorted(items.get(name, ()))}
+                {
+                    "id": name,
+                    "marks": sorted(own),
+                    "person_marks": sorted(person),
+                    "items": sorted(items.get(name, ())),
+                }
                 for name, (own, person) in sorted(marks.items())
             )
             write_durably(workspace.path / INDEX, map(json_line, lines))
         # Written first: after a kill nothing is added to the workspace any more.
         write_json(workspace.path / "workspace.json", {**workspace.facts(), "purged": True})
+        # No file is read again, in which they would be recognised.
+        unlined = (
+            {name: value for name, value in line.items() if name != "lines"}
+            for line in workspace.tombstones()
+        )
+        if workspace.tombstones_path.exists():
+            write_durably(workspace.tombstones_path, map(json_line, unlined))
         gathered = workspace.stage(FIRST_STAGE).path
-        paths = [*(gathered / name for name in (KEPT, REJECTED, AUDIT, "raw")), workspace.key_path]
+        paths = [
+            *(gathered / name for name in (KEPT, REJECTED, AUDIT, "raw", KNOWN_ITEMS)),
+            workspace.key_path,
+        ]
         unfinished = unfinished_stages(workspace)
         removed = [path for path in paths if path.exists()]
         for path in removed:
@@ -371,4 +436,6 @@ def purge(workspace: Workspace) -> list[Path]:
 
 def unfinished_stages(workspace: Workspace) -> list[StageFolder]:
     """The stages that have begun and are not finished. `purge` removes them, but not what was paid for."""
-    return [folder for folder in map(workspace.stage, STAGES) if folder.begun and not folder.finished]
+    return [
+        folder for folder in map(workspace.stage, STAGES) if folder.begun and not folder.finished
+    ]

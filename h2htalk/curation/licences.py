@@ -21,13 +21,16 @@ class Licence:
     attribution: bool = True  # the makers must be named
     commercial: bool = True  # commercial use is allowed
     adaptation: bool = True  # changed versions may be distributed at all
-    share_alike: str = ""  # the family of licences that adapted versions must stay in; empty for none
+    share_alike: str = (
+        ""  # the family of licences that adapted versions must stay in; empty for none
+    )
     version: float = 0.0  # within its family; a later version may take over data of an earlier one
 
 
 # By lower-case SPDX identifier, as SPDX compares them.
 LICENCES: Mapping[str, Licence] = {
-    name.lower(): Licence(name, **asks) for name, asks in read_data(Path(__file__).with_suffix(".toml")).items()
+    name.lower(): Licence(name, **asks)
+    for name, asks in read_data(Path(__file__).with_suffix(".toml")).items()
 }
 
 
@@ -71,7 +74,7 @@ def refusal(licence: str, release: str) -> str | None:
     if target is None:
         return f"{release} is not a known licence"
     if own is None:
-        return f"{licence} is not a known licence"
+        return f"{licence or 'an empty text'} is not a known licence"
     if not own.adaptation:
         return f"{own.id} forbids to distribute changed versions"
     if not own.commercial and target.commercial:
@@ -91,10 +94,18 @@ def require_allowed(sources: Sequence[tuple[str, str]], release: str) -> None:
     if release != PRIVATE and find_licence(release) is None:
         advice = "name the release's licence by its SPDX identifier, such as CC-BY-4.0"
         private = f"or write {PRIVATE!r} for a release that is not distributed"
-        raise ConfigError(f"gather.licence: {release!r} is not a known licence; {advice}, {private}")
+        raise ConfigError(
+            f"gather.licence: {release!r} is not a known licence; {advice}, {private}"
+        )
     for name, licence in sources:
         if (reason := refusal(licence, release)) is not None:
             possible = mixture(licence for _, licence in sources)
-            advice = f"set gather.licence = {possible!r}, which allows all sources" if possible else "leave it out"
+            advice = (
+                f"set gather.licence = {possible!r}, which allows all sources"
+                if possible
+                else "leave it out"
+            )
             private = f"or set gather.licence = {PRIVATE!r} and do not distribute the release"
-            raise ConfigError(f"source {name!r} cannot enter a release under {release}: {reason}; {advice}, {private}")
+            raise ConfigError(
+                f"source {name!r} cannot enter a release under {release}: {reason}; {advice}, {private}"
+            )

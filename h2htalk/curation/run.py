@@ -18,12 +18,14 @@ from itertools import islice, starmap
 from typing import Any, TypeVar
 
 from h2htalk.chat.store.model_calls import CallSettings
+from h2htalk.chat.store.reply_endings import ending_lines
 from h2htalk.curation.prompts import fingerprint
 from h2htalk.curation.stage_folder import KEPT, PartRule, RecordCounts, StageFolder
+from h2htalk.curation.stage_records import StageFile, read_checked
 from h2htalk.curation.stages import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
-from h2htalk.data.files import read_json_object, remove_file, write_json
+from h2htalk.data.erasure.folder_kinds import remove_for_good
+from h2htalk.data.files import remove_file, write_json
 from h2htalk.errors import ConfigError, DataError, IncompleteError, listed
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
@@ -57,12 +59,23 @@ class StageRun:
     name: str  # a key of `stages.STAGES`
     version: int  # raised when the rule gives other results for the same settings
     settings: Mapping[str, Any]  # JSON values that change the result
-    open_rule: RuleFactory | None = None  # for parts of the stage before; None: `prepare` writes the parts
-    calls: tuple[CallSettings, ...] = ()  # models; with any, this process works on one part after another
+    open_rule: RuleFactory | None = (
+        None  # for parts of the stage before; None: `prepare` writes the parts
+    )
+    calls: tuple[
+        CallSettings, ...
+    ] = ()  # models; with any, this process works on one part after another
     arithmetic: frozenset[str] = frozenset()
-    prepare: Callable[[StageFolder], object] | None = None  # called before the parts are made, with the stage's folder
+    prepare: Callable[[StageFolder], object] | None = (
+        None  # called before the parts are made, with the stage's folder
+    )
     messages: tuple[str, ...] = ()  # printed on standard error when the stage runs
     changed: str = ""  # why its settings are not those of a finished stage, where it knows
+
+
+def say(message: str) -> None:
+    """Print a message of a stage on standard error."""
+    print(printable(message), file=sys.stderr, flush=True)
 
 
 def raise_incomplete(folder: StageFolder, failed: Sequence[IncompleteError]) -> None:
@@ -72,7 +85,9 @@ def raise_incomplete(folder: StageFolder, failed: Sequence[IncompleteError]) -> 
         raise IncompleteError(f"{folder.path}: {reasons}; the same command makes these calls again")
 
 
-def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = None) -> RecordCounts:
+def run_stage(
+    stage: StageRun, workspace: Workspace, *, processes: int | None = None
+) -> RecordCounts:
     """Make the parts of a stage that are missing, and write its summary.
 
     The workspace's key must be open (`Workspace.open_key`) and its lock held. `processes`: 1 works in this process;
@@ -80,7 +95,7 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
     settings; DataError; IncompleteError where calls failed: finished parts are kept.
     """
     for message in stage.messages:
-        print(printable(message), file=sys.stderr, flush=True)
+        say(message)
     folder, previous = workspace.stage(stage.name), stage_before(stage.name)
     before = workspace.stage(previous) if previous else None
     claim(folder, stage, require_finished(before) if before else "raw files")
@@ -102,8 +117,15 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
                 else:
                     progress.advance(count=made.read)
         raise_incomplete(folder, failed)
-        if unseen := [part for part in missing if not folder.done(part)]:  # a network folder may look old for a minute
-            raise IncompleteError(f"{folder.path}: {listed(unseen)} cannot be seen yet; start the same command again")
+        if unseen := [
+            part for part in missing if not folder.done(part)
+        ]:  # a network folder may look old for a minute
+            raise IncompleteError(
+                f"{folder.path}: {listed(unseen)} cannot be seen yet; start the same command again"
+            )
+    if stage.calls and (missing or not folder.finished):
+        for line in ending_lines(folder.path):
+            say(f"{stage.name}: {line}")
     counts = folder.finish()
     for name in find_stage(stage.name).temporary:
         remove_for_good(folder.path / name)
@@ -122,7 +144,9 @@ def in_processes(
     one; give the results as they come. Close it to end early."""
     executor = EXECUTOR.get()
     if executor or processes <= 1:
-        yield from executor(function, jobs) if executor and processes > 1 else starmap(function, jobs)
+        yield from (
+            executor(function, jobs) if executor and processes > 1 else starmap(function, jobs)
+        )
         return
     with ProcessPool(processes) as pool:
         waiting = iter(jobs)
@@ -144,8 +168,12 @@ def _make(
     opened = _open(rule) if isinstance(rule, RuleFactory) else rule
     records, written = list(before.part_records(part)), before.counts(part).written
     if len(records) != written:
-        problem = f"{before.file(KEPT, part)}: has {len(records):,} records, but {written:,} were written"
-        raise DataError(f"{problem}; put the file back as it was, or make its stage again with --from-stage")
+        problem = (
+            f"{before.file(KEPT, part)}: has {len(records):,} records, but {written:,} were written"
+        )
+        raise DataError(
+            f"{problem}; put the file back as it was, or make its stage again with --from-stage"
+        )
     try:
         outcomes = opened(records, part)
     except IncompleteError as error:
@@ -157,7 +185,12 @@ def _make(
 
 def _made(stage: str, version: int, settings: Any, source: str) -> dict[str, Any]:
     """The content of `stage.json`, with a hash of what decides the stage's result."""
-    made = {"stage": stage, "version": version, "settings": json.loads(json.dumps(settings)), "source": source}
+    made = {
+        "stage": stage,
+        "version": version,
+        "settings": json.loads(json.dumps(settings)),
+        "source": source,
+    }
     return {**made, "fingerprint": fingerprint([stage, version, settings, source])}
 
 
@@ -166,10 +199,13 @@ def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) ->
 
     `source`: the fingerprint of the stage before it, or `raw files`. `sources`: the new SHA-256 of these files.
     """
-    before = read_json_object(folder.path / "stage.json")
+    before = read_checked(StageFile, folder.path / "stage.json")
     settings = before["settings"]
     if sources:
-        known = [{**one, "sha256": sources.get(one["name"], one["sha256"])} for one in settings["sources"]]
+        known = [
+            {**one, "sha256": sources.get(one["name"], one["sha256"])}
+            for one in settings["sources"]
+        ]
         settings = {**settings, "sources": known}
     made = _made(before["stage"], before["version"], settings, source)
     if made != before:
@@ -183,8 +219,10 @@ def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
     if not is_made(folder, stage, source):
         if folder.path.exists():
             folder.remove()  # left by a removal that was killed, or made with other arithmetic
-        write_json(folder.path / "stage.json", _made(stage.name, stage.version, stage.settings, source))
-    remove_partial_files(folder.path)
+        write_json(
+            folder.path / "stage.json", _made(stage.name, stage.version, stage.settings, source)
+        )
+    folder.remove_half_written()
 
 
 def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
@@ -192,7 +230,7 @@ def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
 
     Raises ConfigError where it was made with other settings; names them.
     """
-    before = read_json_object(folder.path / "stage.json", missing_ok=True)
+    before = read_checked(StageFile, folder.path / "stage.json", missing_ok=True)
     made = _made(stage.name, stage.version, stage.settings, source)
     if not before or before["fingerprint"] == made["fingerprint"]:
         return bool(before)
@@ -210,5 +248,7 @@ def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
 def require_finished(folder: StageFolder) -> str:
     """The fingerprint of a finished stage; raises ConfigError where it is not finished."""
     if not (folder.begun and folder.finished):
-        raise ConfigError(f"{folder.path}: the stage is not finished; run it first, or run all stages: curate run")
-    return str(read_json_object(folder.path / "stage.json")["fingerprint"])
+        raise ConfigError(
+            f"{folder.path}: the stage is not finished; run it first, or run all stages: curate run"
+        )
+    return str(read_checked(StageFile, folder.path / "stage.json")["fingerprint"])

@@ -20,8 +20,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
-from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
+from h2htalk.curation.stage_records import (
+    NOTES,
+    SOURCES,
+    PartMark,
+    StageFile,
+    read_checked,
+    require_id,
+)
+from h2htalk.data.erasure.folder_kinds import remove_for_good
+from h2htalk.data.files import read_jsonl, remove_file, remove_half_written, write_json, write_jsonl
 from h2htalk.data.responses import CALLS
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import DataError
@@ -63,7 +71,12 @@ class Rejected:
     audit: Record | None = None
 
     def to_dict(self, stage: str) -> dict[str, Any]:
-        line = {"id": self.id, "stage": stage, "reason": self.reason, "evidence": dict(self.evidence)}
+        line = {
+            "id": self.id,
+            "stage": stage,
+            "reason": self.reason,
+            "evidence": dict(self.evidence),
+        }
         return line if self.record is None else line | {"record": dict(self.record)}
 
 
@@ -79,7 +92,9 @@ def each_dialogue(rule: Callable[[Dialogue], Outcomes]) -> PartRule:
     """Make a rule for a part of a rule for one dialogue."""
 
     def of_part(records: Sequence[Record], part: str) -> list[Outcomes]:
-        return [[one] if isinstance(one, Rejected) else rule(one) for one in map(read_dialogue, records)]
+        return [
+            [one] if isinstance(one, Rejected) else rule(one) for one in map(read_dialogue, records)
+        ]
 
     return of_part
 
@@ -93,6 +108,23 @@ def read_dialogue(record: Record) -> Dialogue | Rejected:
 
 
 KEPT, REJECTED, AUDIT, MARKS = "kept", "rejected", "audit", "parts"
+# The files that stages write, as in `remove_half_written`.
+WRITTEN = (
+    *(
+        "stage.json",
+        "notes.json",
+        "summary.json",
+        SOURCES,
+        "known_items.jsonl",
+        CALLS,
+        "duplicates.jsonl",
+        "escalated.jsonl",
+    ),
+    *(f"{kind}/part-*.jsonl" for kind in (KEPT, REJECTED, AUDIT, "reviews")),
+    f"{MARKS}/part-*.json",
+    # Of `dedup`, until it is finished.
+    *("work/map/part-*.npz", "work/pairs-*.npy", "work/replies.jsonl"),
+)
 # Stored replies are found by their prompts, whatever the settings of the stage.
 PAID = (CALLS, "calls.lock")
 
@@ -122,21 +154,38 @@ class RecordCounts:
     @classmethod
     def of(cls, outcomes: Sequence[Outcomes]) -> RecordCounts:
         """The counts of a part."""
-        written = [sum(isinstance(outcome, Kept) for outcome in of_record) for of_record in outcomes]
-        dropped = sum(len(of_record) - n for of_record, n in zip(outcomes, written, strict=True) if n)
+        written = [
+            sum(isinstance(outcome, Kept) for outcome in of_record) for of_record in outcomes
+        ]
+        dropped = sum(
+            len(of_record) - n for of_record, n in zip(outcomes, written, strict=True) if n
+        )
         flat = [outcome for of_record in outcomes for outcome in of_record]
-        tags = count_values(tag for outcome in flat if isinstance(outcome, Kept) for tag in outcome.tags)
+        tags = count_values(
+            tag for outcome in flat if isinstance(outcome, Kept) for tag in outcome.tags
+        )
         reasons = Counter(outcome.reason for outcome in flat if isinstance(outcome, Rejected))
         earlier, kept = reasons.pop(EARLIER_STATE, 0), sum(map(bool, written))
         rejected = len(outcomes) - kept - earlier
-        return cls(len(outcomes), kept, rejected, sum(written), dropped, count_values(reasons), tags, earlier)
+        return cls(
+            len(outcomes),
+            kept,
+            rejected,
+            sum(written),
+            dropped,
+            count_values(reasons),
+            tags,
+            earlier,
+        )
 
     @classmethod
     def total(cls, counts: Iterable[RecordCounts]) -> RecordCounts:
         """The sum."""
         numbers, reasons, tags = Counter[str](), Counter[str](), Counter[str]()
         for part in counts:
-            numbers.update({name: value for name, value in asdict(part).items() if isinstance(value, int)})
+            numbers.update(
+                {name: value for name, value in asdict(part).items() if isinstance(value, int)}
+            )
             reasons.update(part.reasons)
             tags.update(part.tags)
         return cls(**numbers, reasons=count_values(reasons), tags=count_values(tags))
@@ -171,7 +220,9 @@ class StageFolder:
 
     def settings(self) -> dict[str, Any]:
         """The settings that its `stage.json` holds; none before it has begun. Raises DataError."""
-        settings: dict[str, Any] = read_json_object(self.path / "stage.json", missing_ok=True).get("settings", {})
+        settings: dict[str, Any] = read_checked(
+            StageFile, self.path / "stage.json", missing_ok=True
+        ).get("settings", {})
         return settings
 
     def done(self, part: str) -> bool:
@@ -179,7 +230,10 @@ class StageFolder:
 
     def parts(self) -> list[str]:
         """The names of the complete parts, in order."""
-        return sorted((path.stem for path in (self.path / MARKS).glob("part-*.json")), key=lambda name: int(name[5:]))
+        return sorted(
+            (path.stem for path in (self.path / MARKS).glob("part-*.json")),
+            key=lambda name: int(name[5:]),
+        )
 
     def write(self, part: str, outcomes: Sequence[Outcomes], stage: str) -> RecordCounts:
         """Write a part, its mark last. Raises DataError where it cannot be written."""
@@ -197,19 +251,27 @@ class StageFolder:
         write_json(self.mark(part), {**asdict(counts), "record_tags": tags})
         return counts
 
-    def rewrite(self, part: str, stays: Callable[[Record], bool], input_id: Callable[[Record], str]) -> None:
+    def rewrite(
+        self, part: str, stays: Callable[[Record], bool], input_id: Callable[[Record], str]
+    ) -> None:
         """Write a part again with the records that stay, counted as if the others had never been read.
 
         `input_id`: the id of the record that the stage read for a record that it wrote.
         """
-        tags = read_json_object(self.mark(part))["record_tags"]
+        tags = read_checked(PartMark, self.mark(part))["record_tags"]
         audits = {record["id"]: record for record in self.part_records(part, AUDIT)}
         outcomes: dict[str, list[Outcome]] = {}
         for record in filter(stays, self.part_records(part, KEPT)):
             kept = Kept(record, tuple(tags.get(record["id"], ())), audits.get(record["id"]))
             outcomes.setdefault(input_id(record), []).append(kept)
         for line in filter(stays, self.part_records(part, REJECTED)):
-            what = (line["id"], line["reason"], line["evidence"], line.get("record"), audits.get(line["id"]))
+            what = (
+                line["id"],
+                line["reason"],
+                line["evidence"],
+                line.get("record"),
+                audits.get(line["id"]),
+            )
             outcomes.setdefault(input_id(line), []).append(Rejected(*what))
         # In the order of reading: the ids of a source end with their row.
         names = sorted(outcomes, key=lambda name: (len(name), name))
@@ -217,13 +279,13 @@ class StageFolder:
 
     def counts(self, part: str) -> RecordCounts:
         """The counts of a complete part. Raises DataError."""
-        counts = read_json_object(self.mark(part))
+        counts = read_checked(PartMark, self.mark(part))
         counts.pop("record_tags")
         return RecordCounts(**counts)
 
     def notes(self) -> dict[str, Any]:
         """Results about the stage as a whole by name, each with a `message`. Raises DataError."""
-        return read_json_object(self.path / "notes.json", missing_ok=True)
+        return read_checked(NOTES, self.path / "notes.json", missing_ok=True)
 
     def add_note(self, name: str, note: Mapping[str, Any]) -> None:
         """Store a result about the stage as a whole; it is removed with the stage."""
@@ -248,11 +310,17 @@ class StageFolder:
         """The records of a part; none where it has no file of the kind."""
         path = self.file(kind, part)
         if path.exists():
-            yield from (record for _, record in read_jsonl(path))
+            for where, record in read_jsonl(path):
+                require_id(record, where)
+                yield record
+
+    def remove_half_written(self) -> None:
+        """Remove what a kill left half written of the stage's files."""
+        remove_half_written(self.path, WRITTEN)
 
     def remove_unfinished(self) -> None:
         """Remove the files of parts without a mark, which a kill left; the next run makes them again."""
-        remove_partial_files(self.path)
+        self.remove_half_written()
         for kind in (KEPT, REJECTED, AUDIT):
             for path in (self.path / kind).glob("part-*.jsonl"):
                 if not self.done(path.stem):
@@ -261,7 +329,11 @@ class StageFolder:
     def clear(self) -> None:
         """Remove all but `stage.json` and what was paid for; the next run makes the stage again. Raises DataError."""
         others = sorted(path.name for path in self.path.glob("*"))
-        for name in ("summary.json", MARKS, *(name for name in others if name not in ("stage.json", *PAID))):
+        for name in (
+            "summary.json",
+            MARKS,
+            *(name for name in others if name not in ("stage.json", *PAID)),
+        ):
             remove_for_good(self.path / name)
 
     def remove(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -18,13 +18,21 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo, with_config
 
-from h2htalk.chat.engines import model_kind
+from h2htalk.chat.engines import model_kind, parse_model, require_model
 from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.records import STRICT, must, read_record
+from h2htalk.data.records import STRICT, read_record, require
 from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.scenario import Role
-from h2htalk.errors import ConfigError, quoted, suggest
+from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
+from h2htalk.extras import (
+    ANONYMIZATION,
+    DANGER_ENCODER,
+    DEDUPLICATION,
+    GATHERING,
+    SAFETY,
+    Requirement,
+)
 
 T = TypeVar("T")
 SIMULATED = "simulated"  # the name of the source of simulated dialogues
@@ -37,7 +45,9 @@ def resolve_path(path: str, folder: Path) -> Path:
 
     Raises KeyError, with its name, where a variable is not set, ValueError where the text cannot be a path.
     """
-    filled = "/".join(os.environ[part[1:]] if part.startswith("$") else part for part in path.split("/"))
+    filled = "/".join(
+        os.environ[part[1:]] if part.startswith("$") else part for part in path.split("/")
+    )
     try:
         if "\0" in filled:
             raise ValueError("it contains a null character")
@@ -72,7 +82,12 @@ def _resolve_split(value: str, info: ValidationInfo) -> str:
     return _resolve(value, info) if is_path else value
 
 
+def _resolve_release(value: str, info: ValidationInfo) -> str:
+    return value if value.startswith(HUB) else _resolve(value, info)
+
+
 FilePath = Annotated[str, AfterValidator(_resolve)]
+ReleaseName = Annotated[str, AfterValidator(_resolve_release)]  # a folder, or `hub:OWNER/NAME@TAG`
 ModelName = Annotated[str, AfterValidator(_resolve_model)]
 SplitName = Annotated[str, AfterValidator(_resolve_split)]
 Dollars = Annotated[float, Field(ge=0, le=1_000_000)]
@@ -87,13 +102,54 @@ def _unique(values: tuple[T, ...]) -> tuple[T, ...]:
 
 
 ColumnName = Literal[
-    "id", "messages", "person", "name", "system", "language", "licence", "question", "title", "answer", "question_id"
+    "id",
+    "messages",
+    "person",
+    "name",
+    "system",
+    "language",
+    "licence",
+    "question",
+    "title",
+    "answer",
+    "question_id",
+    "role",
+    "content",
+    "conversation",
+    "speaker",
+    "text",
+    "time",
+    "order",
 ]
-_LanguageCode = Annotated[str, must(LANGUAGES.__contains__, f"no language {{}}; choose from {', '.join(LANGUAGES)}")]
-_LowerCase = AfterValidator(lambda roles: {name.strip().lower(): role for name, role in roles.items()})
+Format = Literal[
+    "messages",
+    "dialogues",
+    "question_answers",
+    "memory_bank",
+    "turns",
+    "whatsapp",
+    "telegram",
+    "sillytavern",
+    "chatgpt",
+    "claude",
+    "open_webui",
+    "librechat",
+    "character_ai",
+    "chat_log",
+]
+_LanguageCode = Annotated[
+    str, require(LANGUAGES.__contains__, f"no language {{}}; choose from {', '.join(LANGUAGES)}")
+]
+_LowerCase = AfterValidator(
+    lambda roles: {name.strip().lower(): role for name, role in roles.items()}
+)
 _NAME_RULE = "{} must be at most 60 letters, digits, . - and _, as ids begin with it"
-_BeginsIds = must(lambda name: _NAME.fullmatch(name) and unicodedata.is_normalized("NFC", name), _NAME_RULE)
-_IsFree = must(lambda name: name != SIMULATED, "{} is the name of simulated dialogues; choose another one")
+_BeginsIds = require(
+    lambda name: _NAME.fullmatch(name) and unicodedata.is_normalized("NFC", name), _NAME_RULE
+)
+_IsFree = require(
+    lambda name: name != SIMULATED, "{} is the name of simulated dialogues; choose another one"
+)
 _SourceName = Annotated[str, _BeginsIds, _IsFree]
 
 
@@ -105,16 +161,34 @@ class Source:
     # As in the TOML file; files may be compressed (`.gz`, `.zst`) or Parquet; a folder that `datasets` saved and
     # `hub:OWNER/NAME@COMMIT` are data sets, with `#SPLIT` behind them where they have several.
     path: str
-    format: Literal["messages", "dialogues", "question_answers", "memory_bank"]  # of its records (`formats.READERS`)
+    format: Format  # of its records (`formats.READERS`), or the program of an export (`exports.programs`)
     language: _LanguageCode  # of all its dialogues
     licence: str  # an SPDX identifier (`CC0-1.0`, `MIT`, `CC-BY-NC-4.0`)
     limit: Annotated[int, Field(ge=1)] | None = None  # read this many dialogues at most
     companions: tuple[str, ...] = ()  # names of the companion or its maker, which anonymize keeps
     # Whose telephone numbers anonymize looks for beside the usual ones (ISO 3166: `DE`).
     countries: tuple[Annotated[str, Field(pattern="^[A-Z]{2}$")], ...] = ()
+    talk: Literal["", "personal", "public"] = (
+        ""  # as in [anonymize], for this source; empty: as that says
+    )
     # `user` or `companion` for names of roles that the file uses beside the usual ones.
     roles: Annotated[Mapping[str, Role], _LowerCase] = field(default_factory=dict, hash=False)
-    columns: Mapping[ColumnName, str] = field(default_factory=dict, hash=False)  # keys of its records for our names
+    columns: Mapping[ColumnName, str] = field(
+        default_factory=dict, hash=False
+    )  # keys of its records for our names
+    encoding: Literal[
+        "", "utf-8", "utf-16", "cp1252", "gb18030", "big5", "cp932", "cp949", "cp1251"
+    ] = ""  # of its files; empty: they decide
+    companion: str = ""  # the name of the speaker who is the companion, in exports of chat programs
+    date_order: Literal["", "dmy", "mdy", "ymd"] = (
+        ""  # of day, month and year; empty: each file decides
+    )
+    silence: Annotated[float, Field(gt=0, le=24 * 366)] = (
+        12.0  # hours after which a chat's next dialogue begins
+    )
+    pattern: str = ""  # of the lines of a `chat_log`, with the groups `speaker` and `text`
+    # What is no message: values of columns of `turns` (`"*"`: any), or words of `lines` of a `chat_log`.
+    leave_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +200,20 @@ class SimulateSettings:
     # Of each language; every interaction x emotion x complexity gets the same number.
     dialogues: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     turns: Annotated[int, Field(ge=2, le=1000)] = 6  # messages of a dialogue at most
-    languages: Annotated[tuple[_LanguageCode, ...], Field(min_length=1), AfterValidator(_unique)] = LANGUAGES
-    personas: Annotated[tuple[str, ...], AfterValidator(_unique)] = ()  # of the companion; empty: all bundled ones
+    languages: Annotated[
+        tuple[_LanguageCode, ...], Field(min_length=1), AfterValidator(_unique)
+    ] = LANGUAGES
+    personas: Annotated[
+        tuple[str, ...], AfterValidator(_unique)
+    ] = ()  # of the companion; empty: all bundled ones
     emotions: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_unique)] = _EMOTIONS
-    licence: str = "CC-BY-4.0"  # of what the models write (SPDX), which the terms of their makers decide
+    licence: str = (
+        "CC-BY-4.0"  # of what the models write (SPDX), which the terms of their makers decide
+    )
     max_cost: Dollars | None = None  # of both models together
+    engine_options: Mapping[str, str] = field(
+        default_factory=dict, hash=False
+    )  # of both (docs/reference/servers.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +237,16 @@ class AnonymizeSettings:
     """
 
     allow: tuple[str, ...] = ()  # names that stay, beside the bundled lists
-    recognizers: FilePath = ""  # a registry file in Presidio's format with recognisers of the user's own
+    recognizers: FilePath = (
+        ""  # a registry file in Presidio's format with recognisers of the user's own
+    )
     trust_recognizers: bool = False  # the registry may name classes of the user's own code
     operators: Mapping[str, OperatorName] = field(default_factory=dict, hash=False)
-    public_figures: Literal["keep", "replace"] = "keep"  # whether names of public and invented people stay
+    public_figures: Literal["keep", "replace"] = (
+        "keep"  # whether names of public and invented people stay
+    )
+    # What dialogues are about: people's own lives, where one sign makes a name private, or public matters: two do.
+    talk: Literal["personal", "public"] = "personal"
     # Keys of a record, of its `metadata` or its `user` with the user's name, beside `USER_NAMES`; it is replaced
     # everywhere in the dialogue.
     name_keys: tuple[str, ...] = ()
@@ -165,16 +254,30 @@ class AnonymizeSettings:
 
 @dataclass(frozen=True, slots=True)
 class SafetySettings:
-    """`guard`: a chat model that decides undecided dialogues and replies in the form of Qwen3Guard, such as
-    `vllm:Qwen/Qwen3Guard-Gen-4B`; `sensitive`: a file of your own politically sensitive terms; `explicit`: whether
-    sexual content between adults removes a dialogue, or tags it for annotators who agreed to read it; `dangers`: what
-    looks for crises, children and threats, the words alone or an encoder too, whose weights are a package."""
+    """How harm is looked for, and who reads.
+
+    Attributes:
+        guard: a chat model that reads dialogues, such as `anthropic:claude-sonnet-5` or `vllm:Qwen/Qwen3Guard-Gen-4B`.
+        guard_scope: which dialogues it reads: all that are kept (None: as `all`), or the doubtful ones alone.
+        guard_form: how it is asked: by its name (`auto`), in Qwen3Guard's or Llama Guard's form, or the plain question.
+        sensitive: a file of your own politically sensitive terms.
+        explicit: whether plain sexual content between adults removes a dialogue (the rest is for review), or all of it
+            is a tag for annotators who agreed to it.
+        dangers: what looks for crises, children and threats: the words, or an encoder too, whose weights are a package.
+        talk: `people` where no companion answers, as in support chat: alarms about a companion's turns are then hints.
+        max_cost: of the guard, as `batch` and `engine_options`.
+    """
 
     guard: ModelName = ""
+    guard_scope: Literal["all", "doubtful"] | None = None
+    guard_form: Literal["auto", "qwen3guard", "llama_guard", "question"] = "auto"
     sensitive: FilePath = ""
     explicit: Literal["remove", "tag"] = "remove"
     dangers: Literal["words", "encoder"] = "words"
+    talk: Literal["companion", "people"] = "companion"
     max_cost: Dollars | None = None
+    batch: bool = False
+    engine_options: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +295,18 @@ class ComposeSettings:
     """What is composed, and by which model; without one a run ends before this stage."""
 
     model: ModelName = ""  # writes inputs and references that a dialogue does not contain
-    personas: tuple[str, ...] = ("nora", "ren")  # companions of the scenarios; the dialogue's id decides which
+    personas: tuple[str, ...] = (
+        "nora",
+        "ren",
+    )  # companions of the scenarios; the dialogue's id decides which
     subtasks: tuple[str, ...] = ()  # to compose; empty: all
     # That the model writes for a scenario; at most as many replies of other dialogues to the same question join them.
-    references: Annotated[int, Field(ge=1, le=100)] = 1
+    # With 0 a candidate has the original reply alone.
+    references: Annotated[int, Field(ge=0, le=100)] = 1
     max_cost: Dollars | None = None
     batch: bool = False  # send the calls as batch jobs of a hosted model, at half the price
+    # Forms of requests that the model's server takes, such as `temperature = "none"` (docs/reference/servers.md).
+    engine_options: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,14 +315,21 @@ class ReviewSettings:
 
     model: ModelName = ""
     samples: Annotated[int, Field(ge=1, le=100)] = 3  # evidence samples k in each order (FairEval)
-    margin: Annotated[float, Field(ge=0, le=9)] = 0.0  # two answers whose scores (1 to 10) differ by at most this tie
-    escalate: Share = 0.2  # of the compared candidates, those of the highest entropy, which people decide
+    margin: Annotated[float, Field(ge=0, le=9)] = (
+        0.0  # two answers whose scores (1 to 10) differ by at most this tie
+    )
+    escalate: Share = (
+        0.2  # of the compared candidates, those of the highest entropy, which people decide
+    )
     audit: Share = 0.05  # of all candidates, drawn at random, which people decide
-    accept: Annotated[float, Field(ge=1, le=5)] = 4.0  # least mean of the criteria (1 to 5) of an accepted candidate
+    accept: Annotated[float, Field(ge=1, le=5)] = (
+        4.0  # least mean of the criteria (1 to 5) of an accepted candidate
+    )
     temperature: Annotated[float, Field(ge=0, le=2)] = 1.0  # of the comparisons
     max_cost: Dollars | None = None
     batch: bool = False
     gold: FilePath = ""  # comparisons with known answers: without beating chance on them a reviewer compares nothing
+    engine_options: Mapping[str, str] = field(default_factory=dict, hash=False)  # as of `compose`
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +342,13 @@ class Stage:
     reads: str = "dialogues"  # or `candidates`
     required: str = ""  # the setting without which a run ends before this stage; empty for none
     example: str = '"anthropic:claude-sonnet-5"'  # a value of it
-    compares: bool = False  # the result for a record depends on others: an erasure then removes all parts
-    temporary: tuple[str, ...] = ()  # files and folders in its folder that are removed when the stage is finished
+    compares: bool = (
+        False  # the result for a record depends on others: an erasure then removes all parts
+    )
+    temporary: tuple[
+        str, ...
+    ] = ()  # files and folders in its folder that are removed when the stage is finished
+    needs: Requirement | None = None  # beside a plain installation and the packages of its model
 
     def make(self, *arguments: Any) -> Any:
         """Call the module's `make_stage`."""
@@ -239,12 +360,26 @@ _FREE_OR_PAID = '"anthropic:claude-sonnet-5", or "embedded", which costs nothing
 STAGES: Mapping[str, Stage] = {
     stage.name: stage
     for stage in (
-        Stage("gather", "gather.stage", GatherSettings),
-        Stage("anonymize", "anonymize.stage", AnonymizeSettings),
-        Stage("safety", "safety.stage", SafetySettings),
-        Stage("dedup", "dedup.stage", DedupSettings, compares=True, temporary=("duplicates.jsonl", "work")),
+        Stage("gather", "gather.stage", GatherSettings, needs=GATHERING),
+        Stage("anonymize", "anonymize.stage", AnonymizeSettings, needs=ANONYMIZATION),
+        Stage("safety", "safety.stage", SafetySettings, needs=SAFETY),
+        Stage(
+            "dedup",
+            "dedup.stage",
+            DedupSettings,
+            compares=True,
+            temporary=("duplicates.jsonl", "work"),
+            needs=DEDUPLICATION,
+        ),
         Stage("compose", "compose.stage", ComposeSettings, required="model", example=_FREE_OR_PAID),
-        Stage("review", "review.stage", ReviewSettings, reads="candidates", required="model", compares=True),
+        Stage(
+            "review",
+            "review.stage",
+            ReviewSettings,
+            reads="candidates",
+            required="model",
+            compares=True,
+        ),
     )
 }
 FIRST_STAGE = next(iter(STAGES))
@@ -253,8 +388,54 @@ FIRST_STAGE = next(iter(STAGES))
 def find_stage(name: str) -> Stage:
     """The record of a stage; raises ConfigError for an unknown name."""
     if name not in STAGES:
-        raise ConfigError(f"no stage {quoted(name)}; {suggest(name, STAGES)}choose from {', '.join(STAGES)}")
+        raise ConfigError(
+            f"no stage {quoted(name)}; {suggest(name, STAGES)}choose from {', '.join(STAGES)}"
+        )
     return STAGES[name]
+
+
+def require_stages(names: Iterable[str] = ()) -> None:
+    """Raise MissingExtraError where a package of these stages, or of all, is not installed. Nothing is read."""
+    for name in names or STAGES:
+        stage = find_stage(name)
+        if stage.needs is not None:
+            stage.needs.require()
+
+
+def require_stage_models(spec: CurateSpec, name: str) -> None:
+    """Raise MissingExtraError or ConfigError where a model that a stage's settings name lacks a package or a key."""
+    section: Any = spec.section(find_stage(name).settings)
+    for model in _models_of(section):
+        require_model(model)
+    if isinstance(section, SafetySettings) and section.dangers == "encoder":
+        DANGER_ENCODER.require()
+
+
+def missing_packages(spec: CurateSpec, name: str) -> list[str]:
+    """What packages of the models of a stage are not installed, each with the command that installs them.
+
+    Keys of hosted models are not asked for. Raises ConfigError for an unknown engine.
+    """
+    section: Any = spec.section(find_stage(name).settings)
+    needs = [parse_model(model)[0].needs for model in _models_of(section)]
+    if isinstance(section, SafetySettings) and section.dangers == "encoder":
+        needs.append(DANGER_ENCODER)
+    messages: list[str] = []
+    for requirement in dict.fromkeys(needs):
+        try:
+            if requirement is not None:
+                requirement.require()
+        except MissingExtraError as error:
+            messages.append(str(error))
+    return messages
+
+
+def _models_of(section: Any) -> list[str]:
+    """The models that the settings of a stage name."""
+    models = [getattr(section, "model", ""), getattr(section, "guard", "")]
+    if isinstance(section, GatherSettings):
+        models += [section.simulate.user, section.simulate.companion]
+    return [model for model in models if model]
 
 
 def stages_from(name: str) -> list[str]:
@@ -274,9 +455,15 @@ class GeneralSettings:
     """Settings outside the sections."""
 
     workspace: FilePath
-    seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] = 0  # of everything that is drawn at random
-    processes: Annotated[int, Field(ge=1, le=1024)] | None = None  # that work on parts; None: the usable cores
-    part: Annotated[int, Field(ge=1, le=1_000_000)] = 250  # dialogues in a part, which is repeated after a kill
+    seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] = (
+        0  # of everything that is drawn at random
+    )
+    processes: Annotated[int, Field(ge=1, le=1024)] | None = (
+        None  # that work on parts; None: the usable cores
+    )
+    part: Annotated[int, Field(ge=1, le=1_000_000)] = (
+        250  # dialogues in a part, which is repeated after a kill
+    )
     prompts: FilePath = ""  # a folder of templates that replace bundled ones
     prices: FilePath = ""  # a file of model prices that replace bundled ones
 
@@ -290,10 +477,15 @@ class CurateSpec(GeneralSettings):
 
     def section(self, kind: type[T]) -> T:
         """The section of this type; with default values where the specification has none."""
-        return next((section for section in self.sections if isinstance(section, kind)), None) or kind()
+        return (
+            next((section for section in self.sections if isinstance(section, kind)), None)
+            or kind()
+        )
 
 
-def read_spec(path: Path, *, workspace: Path | None = None, processes: int | None = None) -> CurateSpec:
+def read_spec(
+    path: Path, *, workspace: Path | None = None, processes: int | None = None
+) -> CurateSpec:
     """Read a specification; `workspace` and `processes` replace the values in the file.
 
     Raises ConfigError, which names file and setting, where one is missing, unknown or wrong.
@@ -306,7 +498,10 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     folder = path.resolve().parent
     given = {name: raw.pop(name, {}) for name in STAGES}
     general = read_section(GeneralSettings, raw, folder, str(path), known=list(STAGES))
-    sections = tuple(read_section(one.settings, given[name], folder, f"{path}: {name}") for name, one in STAGES.items())
+    sections = tuple(
+        read_section(one.settings, given[name], folder, f"{path}: {name}")
+        for name, one in STAGES.items()
+    )
     spec = CurateSpec(**asdict(general), sections=sections, folder=folder)
     return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
 
@@ -321,4 +516,12 @@ def read_section(
 ) -> T:
     """Read one record; a message starts with `where`, that of an unknown setting names the `page` that lists them."""
     model, unknown = with_config(STRICT)(kind), f"{page} lists them"
-    return read_record(model, raw, where, error=ConfigError, unknown=unknown, known=known, context={"folder": folder})
+    return read_record(
+        model,
+        raw,
+        where,
+        error=ConfigError,
+        unknown=unknown,
+        other_names=known,
+        context={"folder": folder},
+    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Annotated, Any, Literal, get_args
 
@@ -127,8 +128,9 @@ class Case:
 
     @model_validator(mode="after")
     def _check_links(self) -> Case:
-        if broken := "\n".join(_broken_links(self)):  # a line for each
-            raise ValueError(broken)
+        problems = "\n".join(_broken_links(self))  # a line for each
+        if problems:
+            raise ValueError(problems)
         return self
 
     def points_of(self, turn: CaseTurn) -> tuple[Point, ...]:
@@ -141,36 +143,58 @@ class Case:
 
 
 def _broken_links(case: Case) -> Iterator[str]:
-    """What names something that the case does not hold, and ids that occur twice."""
-    for name, ids in ("points", Counter(one.id for one in case.points)), ("facts", Counter(f.id for f in case.facts)):
-        yield from (f"{name}: the id {quoted(one)} occurs twice" for one, count in ids.items() if count > 1)
-    points, facts = {one.id for one in case.points}, {one.id: one for one in case.facts}
-    for name in sorted({name for turn in case.turns() for name in turn.points} - points):
-        yield f"a turn names the point {quoted(name)}, which is not among points"
+    """Yield what names something that the case does not hold, and ids that occur twice."""
+    for field_name in ("points", "facts"):
+        ids = Counter(record.id for record in getattr(case, field_name))
+        for repeated, count in ids.items():
+            if count > 1:
+                yield f"{field_name}: the id {quoted(repeated)} occurs twice"
+    point_ids = {point.id for point in case.points}
+    named = itertools.chain.from_iterable(turn.points for turn in case.turns())
+    for point_id in sorted(set(named) - point_ids):
+        yield f"a turn names the point {quoted(point_id)}, which is not among points"
     if case.sessions[0].gap_days:
         yield "sessions.1.gap_days: the first session follows none; it must be 0"
+    facts = {fact.id: fact for fact in case.facts}
     for point in case.points:
-        check = CHECK.fullmatch(point.check or "help_lines")
-        if check is None:
-            choices = "fact:ID, help_lines, length:UNIT:LEAST-MOST or exact:TEXT"
-            yield f"point {point.id}: no check {quoted(point.check)}; write {choices}"
-        elif check["span"] and (ends := check["span"].split("-"))[1] and max(1, int(ends[0] or 0)) > int(ends[1]):
-            yield f"point {point.id}: no reply can meet {quoted(point.check)}"
-        elif check["fact"] and check["fact"] not in facts:
-            yield f"point {point.id}: {quoted(point.check)} names no fact of the case"
+        yield from _broken_check(point, facts)
     for fact in case.facts:
-        right = facts.get(fact.replaced_by or "")
-        told_later = right is not None and right.kind != "trap" and right.session >= fact.session
-        if (fact.kind == "corrected") != (fact.replaced_by is not None) or (fact.replaced_by and not told_later):
-            yield f"fact {fact.id}: a corrected fact, and no other, names the right one, told later, in replaced_by"
-        if (fact.kind == "forgotten") != (fact.asked_in is not None):
-            yield f"fact {fact.id}: a forgotten fact, and no other, needs asked_in"
-        elif fact.asked_in and fact.asked_in < fact.session:
-            yield f"fact {fact.id}: asked_in is before the session in which it was told"
-        if max(fact.session, fact.asked_in or 1) > len(case.sessions):
-            yield f"fact {fact.id}: there is no such session"
-    if case.history and [turn.role for turn in case.history] != ["user", "companion"] * (len(case.history) // 2):
+        correction = facts.get(fact.replaced_by or "")
+        yield from _broken_fact(fact, correction, len(case.sessions))
+    roles = [turn.role for turn in case.history]
+    rounds = len(roles) // 2
+    if roles and roles != ["user", "companion"] * rounds:
         yield "history: user and companion take turns, and the companion speaks last"
+
+
+def _broken_check(point: Point, facts: Collection[str]) -> Iterator[str]:
+    """Yield what is wrong with the check of a point, in a case with these facts."""
+    check = CHECK.fullmatch(point.check or "help_lines")
+    if check is None:
+        choices = "fact:ID, help_lines, length:UNIT:LEAST-MOST or exact:TEXT"
+        yield f"point {point.id}: no check {quoted(point.check)}; write {choices}"
+    elif check["span"]:
+        least, _, most = check["span"].partition("-")
+        if most and max(1, int(least or 0)) > int(most):
+            yield f"point {point.id}: no reply can meet {quoted(point.check)}"
+    elif check["fact"] and check["fact"] not in facts:
+        yield f"point {point.id}: {quoted(point.check)} names no fact of the case"
+
+
+def _broken_fact(fact: Fact, correction: Fact | None, sessions: int) -> Iterator[str]:
+    """Yield what is wrong with the sessions of a fact, and with the fact that corrects it."""
+    told_later = False
+    if correction is not None and correction.kind != "trap":
+        told_later = correction.session >= fact.session
+    is_replaced = fact.replaced_by is not None
+    if (fact.kind == "corrected") != is_replaced or (fact.replaced_by and not told_later):
+        yield f"fact {fact.id}: a corrected fact, and no other, names the right one, told later, in replaced_by"
+    if (fact.kind == "forgotten") != (fact.asked_in is not None):
+        yield f"fact {fact.id}: a forgotten fact, and no other, needs asked_in"
+    elif fact.asked_in and fact.asked_in < fact.session:
+        yield f"fact {fact.id}: asked_in is before the session in which it was told"
+    if max(fact.session, fact.asked_in or 1) > sessions:
+        yield f"fact {fact.id}: there is no such session"
 
 
 SUBTASK = "dialogue_emotion"  # whose prompt and contract the reply to a case's turn has
@@ -181,15 +205,15 @@ def turn_scenarios(case: Case) -> Iterator[Scenario]:
 
     Its history is the script before the turn, with the references as the companion's words; the first turn of a later
     session says how many days have passed. Its id is `CASE/sN.tM`, its metadata the study, kind, degree, and place;
-    turns of one family of cases are one cluster (`benchmark.statistics.clusters`).
+    turns of one family of cases are one cluster (`benchmark.statistics.clusters_of`).
     """
     risk: Risk = "high" if case.study == "high_risk" else "none"
     history = list(case.history)
-    for place, turn, message in script(case):
+    for turn_id, turn, message in script(case):
         history.append(message)
         if turn.reference:
             yield Scenario(
-                id=f"{case.id}/{place}",
+                id=f"{case.id}/{turn_id}",
                 subtask=SUBTASK,
                 language=case.language,
                 persona=case.persona,
@@ -198,7 +222,12 @@ def turn_scenarios(case: Case) -> Iterator[Scenario]:
                 tags=Tags(case.state or "unknown", "intermediate", "emotional_support", risk),
                 provenance={**case.provenance, "case": case.id, "family": case.family},
                 licence=case.licence,
-                metadata={"study": case.study, "kind": case.kind, "degree": case.degree, "country": case.country},
+                metadata={
+                    "study": case.study,
+                    "kind": case.kind,
+                    "degree": case.degree,
+                    "country": case.country,
+                },
             )
             history.append(Turn("companion", turn.reference))
 
@@ -209,12 +238,35 @@ def script(case: Case, filled: int = 0) -> Iterator[tuple[str, CaseTurn, Turn]]:
     `filled`: so many of the days before each later session are told in other messages.
     """
     for number, session in enumerate(case.sessions, 1):
-        for place, turn in enumerate(session.turns, 1):
-            days = max(1, session.gap_days - filled) if place == 1 and session.gap_days else 0
-            yield f"s{number}.t{place}", turn, Turn("user", days_later(case.language, days) + turn.user)
+        for position, turn in enumerate(session.turns, 1):
+            days = 0
+            if position == 1 and session.gap_days:
+                days = max(1, session.gap_days - filled)
+            message = Turn("user", days_later(case.language, days) + turn.user)
+            yield f"s{number}.t{position}", turn, message
 
 
 def days_later(language: Language, days: int) -> str:
     """What a message begins with after so many days; nothing on the same day."""
-    own = find_language(language)
-    return own.gap_notes[days > 1].format(days=days) + own.joint if days else ""
+    if not days:
+        return ""
+    record = find_language(language)
+    next_day, later = record.gap_notes
+    note = later if days > 1 else next_day
+    return note.format(days=days) + record.joint
+
+
+def points_at(case: Case, turn_id: str) -> tuple[Point, ...]:
+    """Return the points of a turn by its place, such as `s2.t1`."""
+    session, turn = place_numbers(turn_id)
+    return case.points_of(case.sessions[session - 1].turns[turn - 1])
+
+
+def place_numbers(turn_id: str) -> tuple[int, ...]:
+    """Return the numbers of session and turn, from 1, of a place such as `s2.t1`."""
+    return tuple(map(int, turn_id[1:].split(".t")))
+
+
+def types_of(cases: Iterable[Case]) -> list[str]:
+    """The types of request among which a model chooses."""
+    return sorted({case.request_type for case in cases if case.request_type})

@@ -1,4 +1,4 @@
-"""Files: read, written whole or not at all, locked, logs that are only appended to; and keys, which none may hold."""
+"""Files: read, written whole or not at all, locked; and logs that are only appended to."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import stat
 import threading
 import tomllib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.erasure.unfinished_erasure import refuse_unfinished_erasure
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 
+# The names of temporary files of `replacing`, with the name of the file that it writes.
+_HALF_WRITTEN = re.compile(r"\.(.+)\.\d+")
 # A longer line (64 MiB) means a broken file.
 MAX_LINE = 1 << 26
 LARGEST_TOML = 1 << 16  # bytes: of a key with many dots its reader takes seconds
-KEY_MASK = "[API key masked]"  # in a text that held the key when it came
-SHORTEST_KEY = 6  # shorter ones are no secret and may be words
 
 
 def read_jsonl(
@@ -32,7 +33,8 @@ def read_jsonl(
     torn_tail: bool = False,  # leave out a last line without a line end that does not parse: its writer was killed
     unique_keys: bool = False,  # refuse an object with a repeated key, of which JSON readers silently keep the last
     nan: bool = False,  # read NaN and infinities, which Python's writers give and JSON does not have
-    broken: list[str] | None = None,  # receives the messages of lines that are no object; None: the first is raised
+    broken: list[str]
+    | None = None,  # receives the messages of lines that are no object, instead of an error
     skip: tuple[bytes, ...] = (),  # lines that begin so are not parsed
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a JSONL file; `where` is `name:line` for messages. Empty lines are skipped.
@@ -43,7 +45,9 @@ def read_jsonl(
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
             where = f"{path}:{number}"
             if len(line) == MAX_LINE:
-                raise DataError(f"{where}: line longer than {MAX_LINE >> 20} MiB; is this a JSONL file?")
+                raise DataError(
+                    f"{where}: line longer than {MAX_LINE >> 20} MiB; is this a JSONL file?"
+                )
             if torn_tail and not line.endswith(b"\n") and not is_whole(line):
                 return
             content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
@@ -59,11 +63,17 @@ def read_jsonl(
 
 @contextmanager
 def reading(path: Path, kind: type[H2HTalkError] = DataError) -> Iterator[None]:
-    """Raise DataError (or `kind`) for an OSError of reading a path, and for text that is not UTF-8."""
+    """Raise DataError (or `kind`) for an OSError of reading a path, and for text that is not UTF-8.
+
+    Raises DataError also while somebody is erased from the folder that holds it.
+    """
+    refuse_unfinished_erasure(path)
     try:
         yield
     except (OSError, UnicodeDecodeError) as error:
-        raise kind(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise kind(
+            f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
 
 
 @contextmanager
@@ -84,14 +94,22 @@ def is_whole(line: bytes) -> bool:
     return True
 
 
-def parse_object(line: bytes, where: str, unique_keys: bool = False, nan: bool = False) -> dict[str, Any]:
+def parse_object(
+    line: bytes, where: str, unique_keys: bool = False, nan: bool = False
+) -> dict[str, Any]:
     """Parse one line of JSONL. Raises DataError, which starts with `where`."""
     try:
         # Without its line end, so that an error at the end is reported at a column of this line.
         text = line.rstrip(b"\r\n").decode()
-        record = (UNIQUE_KEYS if unique_keys else _WITH_NAN if nan else _ANY_KEYS).decode(text)
+        if unique_keys:
+            decoder = UNIQUE_KEYS
+        else:
+            decoder = _WITH_NAN if nan else _ANY_KEYS
+        record = decoder.decode(text)
     except UnicodeDecodeError as error:
-        raise DataError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from error
+        raise DataError(
+            f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8"
+        ) from error
     except json.JSONDecodeError as error:
         raise DataError(f"{where}: broken JSON: {error.msg} at column {error.colno}") from error
     except (ValueError, RecursionError) as error:
@@ -121,8 +139,14 @@ _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", "
 
 
 def require_file(path: Path) -> Path:
-    """Raise DataError for a device or a pipe, which would wait for its writer; OSError where nothing is there."""
-    if not stat.S_ISREG(mode := path.stat().st_mode) and not stat.S_ISDIR(mode):
+    """Return the path of a file that can be read.
+
+    Raises DataError for a device or a pipe, which would wait for its writer, and for a file in a folder from which
+    somebody is being erased; OSError where nothing is there.
+    """
+    refuse_unfinished_erasure(path)
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise DataError(f"{path}: not a file")
     return path
 
@@ -130,14 +154,18 @@ def require_file(path: Path) -> Path:
 def read_bounded(path: Path, most: int = MAX_LINE) -> bytes:
     """Read a file of at most `most` bytes. Raises DataError where it is larger or no file, OSError."""
     if require_file(path).stat().st_size > most:
-        raise DataError(f"{path}: larger than {f'{most >> 20} MiB' if most >> 20 else f'{most >> 10} KiB'}")
+        size = f"{most >> 20} MiB" if most >> 20 else f"{most >> 10} KiB"
+        raise DataError(f"{path}: larger than {size}")
     return path.read_bytes()
 
 
-def read_toml(path: Path, most: int = LARGEST_TOML, error: type[H2HTalkError] = ConfigError) -> dict[str, Any]:
+def read_toml(
+    path: Path, most: int = LARGEST_TOML, error: type[H2HTalkError] = ConfigError
+) -> dict[str, Any]:
     """Read a TOML file of at most `most` bytes. Raises DataError, and `error` where it is not readable."""
     try:
-        return tomllib.loads(read_bounded(path, most).decode("utf-8-sig"))  # some editors write a byte order mark
+        text = read_bounded(path, most).decode("utf-8-sig")  # some editors write a byte order mark
+        return tomllib.loads(text)
     except (OSError, ValueError, RecursionError) as broken:  # also a number of thousands of digits
         why = "nested too deeply" if isinstance(broken, RecursionError) else broken
         raise error(f"{path}: not readable as TOML: {why}") from broken
@@ -185,15 +213,23 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
     """Replace a file by text, or pieces of it; half a character is written as its JSON escape. Raises DataError."""
-    with replacing(path) as new, new.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+    with (
+        replacing(path) as new,
+        new.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
+    ):
         file.writelines([text] if isinstance(text, str) else text)
 
 
 def write_output(path: Path, text: str, head: str) -> None:
     """Write a file that a user named over nothing, an empty file or one that begins with `head`. Raises DataError."""
     with writing(path):
-        if os.path.lexists(path) and require_file(path).read_bytes()[: len(head.encode())] not in (b"", head.encode()):
-            raise DataError(f"{path}: is there already and is something else; name another file")
+        if os.path.lexists(path):
+            expected = head.encode()
+            start = require_file(path).read_bytes()[: len(expected)]
+            if start not in (b"", expected):
+                raise DataError(
+                    f"{path}: is there already and is something else; name another file"
+                )
     write_text(path, text)
 
 
@@ -234,17 +270,54 @@ def remove_file(path: Path) -> None:
         (os.rmdir if os.path.isdir(path) else os.unlink)(path)
 
 
-def refuse_links(place: Path) -> None:
+def remove_half_written(folder: Path, names: Iterable[str], keep: Collection[str] = ()) -> None:
+    """Remove what `replacing` left in a folder where a command was killed, of files that the package writes there.
+
+    `names`: paths in the folder, in which a `*` stands for a part of one name. A file that somebody else named alike
+    (`.backup.2024`), and all that lies in a hidden folder (`.git`), stays. `keep`: names of files that another process
+    may be writing now.
+    """
+    patterns = [name.split("/") for name in names]
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        parents = Path(parent).relative_to(folder).parts
+        for name in files:
+            target = half_written_target(name)
+            if target is None or target in keep:
+                continue
+            path = Path(parent, name)
+            if is_named((*parents, target), patterns) and not path.is_symlink():
+                remove_file(path)
+
+
+def half_written_target(name: str) -> str | None:
+    """Return the name of the file that `replacing` writes by a file called `name`; None for other files."""
+    match = _HALF_WRITTEN.fullmatch(name)
+    return match[1] if match is not None else None
+
+
+def is_named(path: Sequence[str], patterns: Iterable[Sequence[str]]) -> bool:
+    """Whether a path, by its parts, is one of the patterns, by theirs."""
+    candidates = [pattern for pattern in patterns if len(pattern) == len(path)]
+    return any(all(map(fnmatchcase, path, pattern)) for pattern in candidates)
+
+
+def refuse_links(root: Path) -> None:
     """Raise DataError for a symbolic link in a folder, which writing follows and removing does not, or a pipe."""
     advice = "replace it by its target (the whole folder may be elsewhere) and start the same command again"
-    for folder, folders, names in os.walk(place):
+    for folder, folders, names in os.walk(root):
         for name in sorted((*folders, *names)):
             with suppress(FileNotFoundError):  # a temporary file, which its writer has moved since
-                mode = os.lstat(path := os.path.join(folder, name)).st_mode
+                path = os.path.join(folder, name)
+                mode = os.lstat(path).st_mode
                 if stat.S_ISLNK(mode):
-                    raise DataError(f"{path}: is a symbolic link, and its target would not be removed; {advice}")
+                    raise DataError(
+                        f"{path}: is a symbolic link, and its target would not be removed; {advice}"
+                    )
                 if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                    raise DataError(f"{path}: is no file, and this folder holds files and folders alone; remove it")
+                    raise DataError(
+                        f"{path}: is no file, and this folder holds files and folders alone; remove it"
+                    )
 
 
 def require_new_folder(path: Path) -> None:
@@ -262,25 +335,18 @@ def json_line(record: object) -> str:
         text = json.dumps(record, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         name = record.get("id", "a record") if isinstance(record, Mapping) else "a record"
-        raise DataError(f"{name}: holds NaN or infinity, which JSON cannot; write null instead") from error
+        raise DataError(
+            f"{name}: holds NaN or infinity, which JSON cannot; write null instead"
+        ) from error
     return text + "\n"
-
-
-def masked(text: str, key: str | None, mask: str = KEY_MASK) -> str:
-    """Replace a key in a text of others, before it is cut: half a key is not found."""
-    return text if key is None or len(key) < SHORTEST_KEY else _spellings(key).sub(mask, text)
-
-
-@lru_cache(maxsize=8)
-def _spellings(key: str) -> re.Pattern[str]:
-    """Match the key in a text, also where white space breaks it, or JSON, Python or an address escape it."""
-    return re.compile(r"\s*".join(rf"\\{{0,4}}(?:{re.escape(c)}|(?i:u{ord(c):04x}|[x%]{ord(c):02x}))" for c in key))
 
 
 def write_problem(error: OSError) -> str:
     """Describe an OSError of writing, with advice."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return "the disk is full; what was stored is kept: free space and start the same command again"
+        return (
+            "the disk is full; what was stored is kept: free space and start the same command again"
+        )
     return f"cannot be written: {error.strerror or error}"
 
 
@@ -294,7 +360,9 @@ class AppendLog(ExitStack):
     leaves the last whole one. Opening cuts a torn last line, and completes a whole one that lacks its line end.
     """
 
-    def __init__(self, path: Path, check: Callable[[dict[str, Any], str], object] | None = None) -> None:
+    def __init__(
+        self, path: Path, check: Callable[[dict[str, Any], str], object] | None = None
+    ) -> None:
         """Take the writer's lock; `check` gets each record and `name:line`. Raises DataError for a broken line."""
         super().__init__()
         self.path = path
@@ -310,7 +378,8 @@ class AppendLog(ExitStack):
     def _mend_tail(self) -> None:
         """Repair a last line without a line end: complete a whole one, cut a torn one."""
         with self.path.open("rb") as file:
-            tail, size = b"".join(deque(file, 1)), file.tell()
+            tail = b"".join(deque(file, 1))
+            size = file.tell()
         if not tail or tail.endswith(b"\n"):
             return
         if is_whole(tail):
@@ -335,7 +404,9 @@ class AppendLog(ExitStack):
 
 
 @contextmanager
-def writer_lock(path: Path, advice: str = "wait for it, or choose another --out", timeout: float = 0) -> Iterator[None]:
+def writer_lock(
+    path: Path, advice: str = "wait for it, or choose another --out", timeout: float = 0
+) -> Iterator[None]:
     """Hold the lock of a log; the folder is created. Raises DataError, with `advice`, after `timeout` seconds."""
     from filelock import FileLock, Timeout
 

@@ -12,11 +12,13 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import WithJsonSchema
 
-from h2htalk.data.records import must
+from h2htalk.data.records import require
 from h2htalk.errors import ConfigError
 
 # What a contract limits the length of.
-LengthLimit = Literal["reply", "long_reply", "crisis_reply", "line", "paragraph", "memory", "activity"]
+LengthLimit = Literal[
+    "reply", "long_reply", "crisis_reply", "line", "paragraph", "memory", "activity"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +26,39 @@ class LanguageRecord:
     """What the package knows of a language."""
 
     name: str  # in English
-    tokenizer: Literal["13a", "jieba"]  # whose tokens BLEU and ROUGE count (`text.tokens.TOKENIZERS`)
+    tokenizer: Literal[
+        "13a", "jieba"
+    ]  # whose tokens BLEU and ROUGE count (`text.tokens.TOKENIZERS`)
     unit: Literal["words", "characters"]  # what lengths are counted in
     script: str  # its letters, as messages name them
     joint: str  # what stands between words, and between sentences
     comma: str  # with the space that follows
     repeated_run: int  # so many units of a prompt in an answer are repeated, not chance
-    lengths: Mapping[LengthLimit, int]  # the most units of each kind of text (docs/reference/contracts.md)
+    lengths: Mapping[
+        LengthLimit, int
+    ]  # the most units of each kind of text (docs/reference/contracts.md)
     null_memory: str  # the line of RecollectionSynthesis that means "nothing to remember"
-    memory_labels: tuple[str, str, str]  # of a memory block's three lines: content, category, importance
-    memory_categories: tuple[str, ...]  # what `subtasks.MEMORY_CATEGORIES` are called, in the same order
+    memory_labels: tuple[
+        str, str, str
+    ]  # of a memory block's three lines: content, category, importance
+    memory_categories: tuple[
+        str, ...
+    ]  # what `subtasks.MEMORY_CATEGORIES` are called, in the same order
     constant_reply: str  # the answer of the baseline `constant`
-    gap_notes: tuple[str, str]  # before a message that comes one day, and `{days}` days, after the one before
+    gap_notes: tuple[
+        str, str
+    ]  # before a message that comes one day, and `{days}` days, after the one before
     word_length: float  # characters a word, about, with the space beside it
     reading_speed: int  # characters per minute read aloud (IReST; Trauzettel-Klosinski and Dietz, IOVS 53(9), 2012)
     plural_s: bool  # whether a final s marks a plural
-    parser_components: str  # the module that registers what its bundled spaCy pipelines need; "" for none
+    parser_components: (
+        str  # the module that registers what its bundled spaCy pipelines need; "" for none
+    )
     pair_rules: str  # `module:function` that finds verb-noun pairs in a parsed text
     name_recognizer: str  # the module that finds people, addresses and organisations
-    number_rules: Literal["en", "zh"]  # whose rules of phone, identity and account numbers it shares
+    number_rules: Literal[
+        "en", "zh"
+    ]  # whose rules of phone, identity and account numbers it shares
 
     @property
     def spaced(self) -> bool:
@@ -113,7 +129,7 @@ RECORDS: dict[str, LanguageRecord] = {
 }
 LANGUAGES: tuple[str, ...] = tuple(RECORDS)
 # A key of RECORDS; records that are read from files accept no other.
-_KNOWN = must(RECORDS.__contains__, f"no language {{}}; choose from {', '.join(RECORDS)}")
+_KNOWN = require(RECORDS.__contains__, f"no language {{}}; choose from {', '.join(RECORDS)}")
 Language = Annotated[str, _KNOWN, WithJsonSchema({"enum": list(RECORDS)})]
 
 

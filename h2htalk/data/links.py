@@ -7,11 +7,15 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, kind_of
+from h2htalk.addresses import REFUSED, holds_password
+from h2htalk.data.erasure.begun import require_not_erased_since
+from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, Record, kind_of
 from h2htalk.data.files import read_jsonl, remove_file, write_jsonl, writer_lock
+from h2htalk.data.readers.item_reads import holds_exposed
 from h2htalk.data.releases.release_folder import HUB, is_release, private_folder
-from h2htalk.data.scenario import is_workspace
+from h2htalk.data.stage_folders import is_workspace
 from h2htalk.errors import DataError
 
 COPY = "copy"
@@ -31,26 +35,44 @@ class Link:
 
 def read_links(folder: Path) -> tuple[Link, ...]:
     """Return the links of a folder in the order of adding; none without `links.jsonl`. Raises DataError."""
-    if not os.path.lexists(path := folder / FILE):
+    path = folder / FILE
+    if not os.path.lexists(path):
         return ()
-    base, links = os.path.realpath(folder), []
+    base = os.path.realpath(folder)
+    links = []
     for where, record in read_jsonl(path, unique_keys=True):
-        kind, target = record.get("kind"), record.get("target")
-        if kind not in KINDS or not isinstance(target, str) or (kind == "hub") != target.startswith(HUB):
-            form = f"kind ({', '.join(KINDS)}) and target, a path or, for hub, hub:OWNER/NAME@TAG"
-            raise DataError(f"{where}: a link must hold {form}; correct the line")
-        away = kind == "hub" or URL in target
-        links.append(Link(kind, target, None if away else Path(os.path.normpath(os.path.join(base, target)))))
+        kind: Any = record.get("kind")
+        target: Any = record.get("target")
+        is_text = isinstance(kind, str) and isinstance(target, str)
+        if not is_text or kind not in KINDS or (kind == "hub") != target.startswith(HUB):
+            raise DataError(
+                f"{where}: a link must hold "
+                f"kind ({', '.join(KINDS)}) and target, a path or, for hub, hub:OWNER/NAME@TAG; "
+                "correct the line"
+            )
+        linked_path = None
+        if not _is_elsewhere(kind, target):
+            linked_path = Path(os.path.normpath(os.path.join(base, target)))
+        links.append(Link(kind=kind, target=target, path=linked_path))
     return tuple(links)
+
+
+def _is_elsewhere(kind: str, target: str) -> bool:
+    """Whether a link leads to the Hub or to object storage, and not to a folder of this machine."""
+    return kind == "hub" or URL in target
 
 
 def follow_links(links: Iterable[Link]) -> Iterator[tuple[Link, Path]]:
     """Yield the links to folders with their paths, each once; its own links are read after it was yielded."""
-    waiting, seen = list(links), set()
+    waiting = list(links)
+    seen = set()
     while waiting:
         link = waiting.pop(0)
-        if link.path is not None and link.kind != COPY and (place := os.path.realpath(link.path)) not in seen:
-            seen.add(place)
+        if link.path is None or link.kind == COPY:
+            continue
+        real_path = os.path.realpath(link.path)
+        if real_path not in seen:
+            seen.add(real_path)
             yield link, link.path
             waiting = [*links_of(link.path), *waiting]
 
@@ -62,22 +84,48 @@ def links_of(folder: Path) -> tuple[Link, ...]:
 
 def add_link(folder: Path, kind: str, target: str | Path) -> None:
     """Record that `target` was made from a folder. A link that is there needs no right to write. Raises DataError."""
-    # Real paths: `..` after a symbolic link leads elsewhere than its text says.
-    away = kind == "hub" or URL in str(target)
-    stored = str(target) if away else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
-    if any((link.kind, link.target) == (kind, stored) for link in read_links(folder)):
+    stored = str(target)
+    if holds_password([stored]):
+        raise DataError(REFUSED)
+    if not _is_elsewhere(kind, stored):
+        # Real paths: `..` after a symbolic link leads elsewhere than its text says.
+        stored = os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
+    if (kind, stored) in _entries(folder):
         return
-    with writer_lock(folder / FILE, "try again", timeout=60):  # many runs may start on one workspace together
-        lines = dict.fromkeys([*((link.kind, link.target) for link in read_links(folder)), (kind, stored)])
-        write_jsonl(folder / FILE, ({"kind": one, "target": to} for one, to in lines))
+    # Many runs may start on one workspace together.
+    with writer_lock(folder / FILE, "try again", timeout=60):
+        _write_entries(folder, [*_entries(folder), (kind, stored)])
+
+
+def _entries(folder: Path) -> list[tuple[str, str]]:
+    """Kind and target of each link of a folder."""
+    return [(link.kind, link.target) for link in read_links(folder)]
+
+
+def _write_entries(folder: Path, entries: Iterable[tuple[str, str]]) -> None:
+    """Write links, each once."""
+    records = [{"kind": kind, "target": target} for kind, target in dict.fromkeys(entries)]
+    write_jsonl(folder / FILE, records)
+
+
+def link_items(
+    source: Path, kind: str, target: str | Path, items: Iterable[tuple[str, Record | None]]
+) -> None:
+    """Record that a folder is to hold items of a source, before it does.
+
+    Raises DataError, also where an item was erased since it was read.
+    """
+    add_link(source, kind, target)
+    require_not_erased_since(source, items)
 
 
 def remove_link(folder: Path, target: Path) -> None:
     """Remove the link to a folder that was not made after all."""
     stored = os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
     with writer_lock(folder / FILE, "try again", timeout=60):
-        if rest := [one for one in read_links(folder) if one.target != stored]:
-            write_jsonl(folder / FILE, ({"kind": one.kind, "target": one.target} for one in rest))
+        remaining = [entry for entry in _entries(folder) if entry[1] != stored]
+        if remaining:
+            _write_entries(folder, remaining)
         else:
             remove_file(folder / FILE)
 
@@ -95,11 +143,21 @@ def link_copies(folders: Iterable[Path], target: Path) -> None:
 def link_folder(source: str | Path) -> Path | None:
     """Return the workspace, run, study, or private folder of a release that links what is made from a source."""
     text = str(source)
-    path = Path(text.rpartition("#")[0] if "#" in text and not os.path.lexists(text) else text)
+    path = Path(text)
+    if "#" in text and not os.path.lexists(text):
+        path = Path(text.rpartition("#")[0])
     if text and is_workspace(path):
         return path
     if os.path.isfile(path / "stage.json") and is_workspace(path.parent):
         return path.parent
-    if path.parent.name == "adjudication" and kind_of(path.parent.parent) in map(FOLDER_KINDS.get, ("run", "study")):
-        return path.parent.parent
-    return private if is_release(path) and (private := private_folder(path)).is_dir() else None
+    if is_workspace(path.parent) and holds_exposed(path):
+        return path.parent
+    if path.parent.name == "adjudication":
+        run = path.parent.parent
+        kind = kind_of(run)
+        if kind is not None and kind.name in ("run", "study"):
+            return run
+    if is_release(path):
+        private = private_folder(path)
+        return private if private.is_dir() else None
+    return None

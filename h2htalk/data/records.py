@@ -1,4 +1,4 @@
-"""Records and settings: read strictly, and checked with messages that name file, line and field."""
+"""Read records strictly, and say what is wrong with file, line and field."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
 from pydantic import (
@@ -22,8 +21,8 @@ from pydantic import (
     WithJsonSchema,
     with_config,
 )
-from pydantic.fields import FieldInfo
 
+from h2htalk.addresses import REFUSED, holds_password
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted, suggest
 
 T = TypeVar("T")
@@ -59,8 +58,8 @@ def strict_record(kind: type[T]) -> type[T]:
     return with_config(STRICT)(dataclass(frozen=True, slots=True)(kind))
 
 
-def must(holds: Callable[[Any], object], message: str) -> AfterValidator:
-    """A check of a field: where the value does not hold, `message` says so, with the value for `{}`."""
+def require(holds: Callable[[Any], object], message: str) -> AfterValidator:
+    """Make a check of a field: where the value does not hold, `message` says so, with the value for `{}`."""
 
     def check(value: Any) -> Any:
         if not holds(value):
@@ -71,20 +70,24 @@ def must(holds: Callable[[Any], object], message: str) -> AfterValidator:
 
 
 def _is_id(value: str) -> bool:
-    return value == value.strip() != "" and value.isprintable() and unicodedata.is_normalized("NFC", value)
+    is_bare = value == value.strip() != ""
+    return is_bare and value.isprintable() and unicodedata.is_normalized("NFC", value)
 
 
 def _check_open(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not {*map(type, value.values())} <= {str} and (problems := "\n".join(_outside_json(value))):
+    if all(type(inner) is str for inner in value.values()):
+        return value
+    problems = "\n".join(_outside_json(value))
+    if problems:
         raise ValueError(problems)
     return value
 
 
 # By a function: a pattern refuses half a character, which a model may write.
-NOT_EMPTY = must(str.strip, "must be text that is not empty, not {}")
+NOT_EMPTY = require(str.strip, "must be text that is not empty, not {}")
 Text = Annotated[str, NOT_EMPTY, WithJsonSchema({"type": "string", "pattern": r"\S"})]
 _PRINTABLE = "must be printable text in Unicode's form NFC, not empty, without white space around it; it is {}"
-Id = Annotated[str, must(_is_id, _PRINTABLE)]  # of a record: equal ids look equal
+Id = Annotated[str, require(_is_id, _PRINTABLE)]  # of a record: equal ids look equal
 # A field whose own fields nobody names: provenance, metadata.
 Open = Annotated[Mapping[str, Any], AfterValidator(_check_open)]
 
@@ -97,8 +100,10 @@ def read_record(
     error: type[H2HTalkError] = DataError,
     advice: str = "",  # ends every message
     unknown: str = "",  # ends the message of an unknown field
-    known: Sequence[str] = (),  # names that it may have been meant for beside the record's own
-    as_python: bool = False,  # without a detour over JSON: every field is text, or texts may become numbers
+    other_names: Sequence[
+        str
+    ] = (),  # names that an unknown field may have been meant for, beside the record's own
+    coerce: bool = False,  # without a detour over JSON, and texts may become numbers
     context: Mapping[str, Any] | None = None,  # pydantic's, for validators
 ) -> T:
     """Read a record from JSON text, or from what a reader of JSON or TOML gave.
@@ -106,17 +111,26 @@ def read_record(
     Nothing is converted but lists to tuples and whole numbers to floats. Raises DataError (or `error`), with one line
     for each field that is missing, unknown or wrong.
     """
+    if error is ConfigError and holds_password(texts_in(raw)):
+        raise ConfigError(f"{where}: {REFUSED}")
     try:
         reader: TypeAdapter[T] = adapter(kind)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
-        if as_python:
+        if coerce:
             return reader.validate_python(raw, context=context)
-        text = raw if isinstance(raw, str | bytes) else json.dumps(raw, allow_nan=False, default=os.fspath)
+        if isinstance(raw, str | bytes):
+            text = raw
+        else:
+            text = json.dumps(raw, allow_nan=False, default=os.fspath)
         # As JSON, where strict tuples may be lists: `true` is not 1 and "4" is not 4.
         return reader.validate_json(text, strict=True, context=context)
     except ValidationError as invalid:
-        messages = list(messages_of(invalid, kind, unknown, known))
-        if invalid.errors(include_url=False)[0]["type"] == "json_invalid" and not isinstance(raw, str | bytes):
-            messages = list(_outside_json(raw)) or ["holds half a character (a lone surrogate); repair the text"]
+        first = invalid.errors(include_url=False)[0]
+        if first["type"] == "json_invalid" and not isinstance(raw, str | bytes):
+            messages = list(_outside_json(raw))
+            if not messages:
+                messages = ["holds half a character (a lone surrogate); repair the text"]
+        else:
+            messages = list(messages_of(invalid, kind, unknown, other_names))
     except (TypeError, ValueError, RecursionError) as unwritable:
         messages = list(_outside_json(raw)) or [f"holds what JSON cannot: {unwritable}"]
     name = raw.get("id") if isinstance(raw, Mapping) else None
@@ -133,126 +147,130 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
 
 def as_json(record: Any) -> dict[str, Any]:
     """The fields of a record as JSON holds them; open ones unchanged, as pydantic would write infinity as null."""
-    own = {name: dict(getattr(record, name)) for name in ("provenance", "metadata") if hasattr(record, name)}
-    return adapter(type(record)).dump_python(record, mode="json") | own  # type: ignore[no-any-return,arg-type]
+    kind: Any = type(record)
+    raw: dict[str, Any] = adapter(kind).dump_python(record, mode="json")
+    for name in ("provenance", "metadata"):
+        if hasattr(record, name):
+            raw[name] = dict(getattr(record, name))
+    return raw
 
 
 def messages_of(
-    invalid: ValidationError, kind: Any = None, unknown: str = "", known: Sequence[str] = (), field: str = ""
+    invalid: ValidationError,
+    kind: Any = None,
+    unknown: str = "",
+    other_names: Sequence[str] = (),
+    field: str = "",
 ) -> Iterator[str]:
-    """One line for each wrong place in a record or a `field`; what the members of a union want is one `or`."""
-    errors = [(_place(one["loc"]), one) for one in invalid.errors(include_url=False)]
+    """Yield a line for each wrong place in a record or a `field`; what types of a union want is joined by `or`."""
+    details = invalid.errors(include_url=False)
+    paths = [_field_path(detail["loc"]) for detail in details]
     lines: dict[tuple[str, ...], dict[str, None]] = {}
-    for place, one in errors:
-        if not any(len(other) > len(place) and other[: len(place)] == place for other, _ in errors):
-            for line in _message(one, kind, unknown, known).splitlines():  # a validator of ours may have several
-                lines.setdefault(place if line.startswith("must be ") else (*place, line), {})[line] = None
-    for place, texts in lines.items():
-        *first, last = texts
-        line = "".join(f"{text.rpartition(', not ')[0]} or " for text in first) + last
-        named = ".".join(part for part in (field, *place) if part and part not in texts)
-        yield f"{named}: {line.replace(' or must be ', ' or ')}" if named else line
+    for detail, path in zip(details, paths, strict=True):
+        # What is wrong inside of a value says more than that the value is wrong.
+        if any(len(longer) > len(path) and longer[: len(path)] == path for longer in paths):
+            continue
+        # A validator of ours may have several lines.
+        for line in _message(detail, kind, unknown, other_names).splitlines():
+            key = path if line.startswith("must be ") else (*path, line)
+            lines.setdefault(key, {})[line] = None
+    for key, texts in lines.items():
+        *alternatives, last = texts
+        line = "".join(f"{text.rpartition(', not ')[0]} or " for text in alternatives) + last
+        line = line.replace(" or must be ", " or ")
+        named = ".".join(part for part in (field, *key) if part and part not in texts)
+        yield f"{named}: {line}" if named else line
 
 
-def _place(loc: Sequence[str | int]) -> tuple[str, ...]:
-    """The place of an error, with items from 1 on and without the names that pydantic gives to the types of a union."""
-    names = [str(one + 1) if isinstance(one, int) else one for one in loc]
-    return tuple(n for n in names if n not in ("str", "int", "float", "bool", "constrained-str") and "[" not in n)
+# As pydantic calls the types of a union in the place of an error.
+_TYPES_OF_UNIONS = [
+    "str",
+    "int",
+    "float",
+    "bool",
+    "constrained-str",
+    "constrained-int",
+    "constrained-float",
+]
 
 
-def _message(one: Any, kind: Any, unknown: str, known: Sequence[str]) -> str:
-    if one["type"] == "missing":
+def _field_path(location: Sequence[str | int]) -> tuple[str, ...]:
+    """The names on the way to an error: items counted from 1, without what pydantic calls the types of a union."""
+    names = [str(step + 1) if isinstance(step, int) else step for step in location]
+    return tuple(name for name in names if name not in _TYPES_OF_UNIONS and "[" not in name)
+
+
+def _message(detail: Any, kind: Any, unknown: str, other_names: Sequence[str]) -> str:
+    if detail["type"] == "missing":
         return "is missing"
-    if one["type"] in _UNKNOWN:
-        return f"no such field; {suggest(one['loc'][-1], [*_names(kind), *known])}{unknown}".rstrip("; ")
-    limits = {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in one.get("ctx", {}).items()}
-    if one["type"] == "value_error":
+    if detail["type"] in _UNKNOWN:
+        return _unknown_field_message(detail["loc"][-1], kind, unknown, other_names)
+    limits = {}
+    for key, limit in detail.get("ctx", {}).items():
+        is_whole = isinstance(limit, float) and limit.is_integer()
+        limits[key] = int(limit) if is_whole else limit
+    if detail["type"] == "value_error":
         return str(limits["error"])
-    wanted = _WANTED.get(one["type"]) or _WANTED.get(str(limits.get("pattern")))
-    text = f"must be {wanted.format(**limits)}" if wanted else re.sub("^(Input|String) should", "must", one["msg"])
-    return f"{text}, not {quoted(one['input'])}"
+    wanted = _WANTED.get(detail["type"]) or _WANTED.get(str(limits.get("pattern")))
+    if wanted:
+        text = f"must be {wanted.format(**limits)}"
+    else:
+        text = re.sub("^(Input|String) should", "must", detail["msg"])
+    return f"{text}, not {quoted(detail['input'])}"
 
 
-def _names(kind: Any) -> Iterator[str]:
-    """The fields of a record, and of the records in them."""
-    own = getattr(kind, "__dataclass_fields__", getattr(kind, "model_fields", ()))
-    for hint in map(get_type_hints(kind).get, own) if own else get_args(kind):
-        yield from _names(hint)
-    yield from own
+def _unknown_field_message(key: str, kind: Any, unknown: str, other_names: Sequence[str]) -> str:
+    aliases = dict(_field_aliases(kind))
+    # Somebody who knows the record may write its field's name where the file has another.
+    if aliases.get(key, key) != key:
+        hint = f"did you mean {aliases[key]!r}? "
+    else:
+        hint = suggest(key, [*aliases.values(), *other_names])
+    return f"no such field; {hint}{unknown}".rstrip("; ")
 
 
-def _outside_json(value: object, place: str = "", depth: int = 0) -> Iterator[str]:
+def _field_aliases(kind: Any) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a record, and of the records in them: their names, and what files call them."""
+    names = getattr(kind, "__dataclass_fields__", getattr(kind, "model_fields", ()))
+    if not names:
+        for inner in get_args(kind):
+            yield from _field_aliases(inner)
+        return
+    hints = get_type_hints(kind)
+    for name in names:
+        yield from _field_aliases(hints.get(name))
+    annotated = get_type_hints(kind, include_extras=True)
+    for name in names:
+        metadata = getattr(annotated.get(name), "__metadata__", ())
+        aliases = [getattr(note, "alias", None) for note in metadata]
+        yield name, next(filter(None, aliases), name)
+
+
+def _outside_json(value: object, path: str = "", depth: int = 0) -> Iterator[str]:
     """Describe what JSON cannot hold: what is read must be written again, and hashed, unchanged."""
     if depth > MAX_DEPTH:
-        yield f"{place.partition('.')[0]}: is nested more than {MAX_DEPTH} levels deep; flatten it"
+        yield f"{path.partition('.')[0]}: is nested more than {MAX_DEPTH} levels deep; flatten it"
     elif isinstance(value, float) and not math.isfinite(value):
-        yield f"{place}: holds the number {value}, which JSON cannot"
-    elif isinstance(value, Mapping | list | tuple):
-        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value, 1):
-            if isinstance(value, Mapping) and not isinstance(key, str):
-                yield f"{place}: holds a key that is not text"
-            yield from _outside_json(inner, f"{place}.{key}".lstrip("."), depth + 1)
+        yield f"{path}: holds the number {value}, which JSON cannot"
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                yield f"{path}: holds a key that is not text"
+            yield from _outside_json(inner, f"{path}.{key}".lstrip("."), depth + 1)
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value, 1):
+            yield from _outside_json(inner, f"{path}.{number}".lstrip("."), depth + 1)
     elif value is not None and not isinstance(value, bool | int | float | str):
-        yield f"{place}: holds a {type(value).__name__}, which JSON cannot; write text instead"
+        yield f"{path}: holds a {type(value).__name__}, which JSON cannot; write text instead"
 
 
-AnyPath = str | os.PathLike[str]  # an argument that takes a path
-PathText = Annotated[str | Path, AfterValidator(str)]  # a field that takes a path, or a split's name, and keeps text
-
-
-def as_path(value: AnyPath, name: str) -> Path:
-    """Return an argument as a path; raise ConfigError, with the argument's name, for what is none."""
-    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise ConfigError(f"{name}: {quoted(value)} is not a path; give one as text or pathlib.Path")
-    return Path(text)
-
-
-def typed(value: object, kind: Any, where: str) -> Any:
-    """Check a value strictly: `true` is no number and `"no"` no boolean; a whole number is a float too."""
-    try:
-        return adapter(kind).validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
-    except ValidationError as error:
-        raise ConfigError("\n".join(messages_of(error, field=where))) from error
-
-
-def check_fields(spec: Any) -> None:
-    """Check the fields of frozen settings, and keep paths as text and lists as tuples. Raises ConfigError by option."""
-    errors: list[str] = []
-    for name, kind in get_type_hints(type(spec), include_extras=True).items():
-        value, option = getattr(spec, name), option_of(field_info(kind).title or name)
-        try:
-            if isinstance(value, str) and "\0" in value:
-                raise ConfigError(f"{option} holds the character NUL, which no name can: {quoted(value)}")
-            object.__setattr__(spec, name, typed(value, kind, option))
-        except ConfigError as error:
-            errors.append(str(error))
-    if errors:
-        raise ConfigError("\n".join(errors))
-
-
-def field_info(kind: Any) -> FieldInfo:
-    """What the type of a setting says of its option: `description` its help, `title` its name if it is another."""
-    return next((one for one in getattr(kind, "__metadata__", ()) if isinstance(one, FieldInfo)), FieldInfo())
-
-
-def option_of(name: str) -> str:
-    """Return the command line's name of a setting."""
-    return "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
-
-
-def read_settings(kind: type[T], raw: Mapping[str, Any], where: str) -> T:
-    """Make a record of settings from a table.
-
-    Raises ConfigError, with a line for each key that is unknown, missing or wrong, which starts with `where`.
-    """
-    own = {one.name: one.default is one.default_factory is MISSING for one in fields(kind)}  # type: ignore[arg-type]
-    errors = [f"unknown key {one}; {suggest(one, own)}choose from {', '.join(own)}" for one in sorted({*raw} - {*own})]
-    missing = (name for name, needed in own.items() if needed and name not in raw)
-    errors += [f"{name} is missing; give it on the command line or in the specification" for name in missing]
-    try:
-        if not errors:
-            return kind(**raw)
-    except ConfigError as error:
-        errors = str(error).splitlines()
-    raise ConfigError("\n".join(f"{where}: {one}" if where else one for one in errors))
+def texts_in(value: object) -> Iterator[str]:
+    """Yield all texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from texts_in(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from texts_in(inner)

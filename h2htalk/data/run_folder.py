@@ -16,21 +16,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from h2htalk.data.erasure.folder_kinds import ERASED, read_erased, require_erased, require_folder_kind
-from h2htalk.data.files import read_json_object, read_sealed, refuse_links, sha256_of, write_json, write_sealed
+from h2htalk.data.erasure.folder_kinds import (
+    ERASED,
+    read_erased,
+    require_erased,
+    require_folder_kind,
+)
+from h2htalk.data.files import (
+    read_json_object,
+    read_sealed,
+    refuse_links,
+    sha256_of,
+    write_json,
+    write_sealed,
+)
 from h2htalk.data.responses import CALLS, Answers, FailedResponse, Response, read_answers
-from h2htalk.data.signature import Signature, differing_keys
+from h2htalk.data.signature import FILTERED_KEY, Signature, differing_keys, without_versions
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, quoted
 
 SCORE_AGAIN = "run `h2htalk score` again"  # advice where a file of scoring is damaged
 # Protocol keys that only scoring sets: they can change for stored answers.
-SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "intervals", "embedder", "judge"})
+SCORING_KEYS = frozenset(
+    {"tokens", "metrics", "contracts", "rouge", "intervals", "embedder", "judge", FILTERED_KEY}
+)
 SOURCE = ("source", "commit")  # of a split, in run.json
 HALF_WRITTEN = ".*.json.*"  # left by a killed `write_text`
 LOCK = "calls.lock"
-# Of the folder of an analysis: `made_by` of its summary, and the names of summary and page.
-MADE_BY, SUMMARY, PAGE = "h2htalk analyze", "summary.json", "index.html"
+# The folder of an analysis: `made_by` in its summary, and the names of summary and page.
+MADE_BY = "h2htalk analyze"
+SUMMARY = "summary.json"
+PAGE = "index.html"
 
 
 class RunFolder:
@@ -38,6 +54,7 @@ class RunFolder:
 
     kind: ClassVar[str] = "run"  # in `FOLDER_KINDS`
     score_again: ClassVar[str] = SCORE_AGAIN
+    score_command: ClassVar[str] = "h2htalk score"
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,23 +80,31 @@ class RunFolder:
         try:
             raw = read_json_object(self.manifest)
         except FileNotFoundError:
-            raise DataError(f"{self.path}: not a {self.kind} folder: it holds no {self.manifest.name}") from None
+            raise DataError(
+                f"{self.path}: not a {self.kind} folder: it holds no {self.manifest.name}"
+            ) from None
         if not isinstance(raw.get("spec"), dict) or not isinstance(raw.get("split", {}), dict):
-            raise DataError(f"{self.manifest}: must hold a spec and a signature, and split must be an object")
+            raise DataError(
+                f"{self.manifest}: must hold a spec and a signature, and split must be an object"
+            )
         return raw
 
     def write_summary(self, record: Mapping[str, Any], scores: Path | None = None) -> None:
         """Write `summary.json` with the hash of the file of scores, and that of its own content. Raises DataError."""
-        write_sealed(self.summary, {**record, "scores_sha256": None if scores is None else sha256_of(scores)})
+        digest = None if scores is None else sha256_of(scores)
+        write_sealed(self.summary, {**record, "scores_sha256": digest})
 
     def read_summary(self) -> dict[str, Any]:
         """Read `summary.json`. Raises FileNotFoundError; DataError where it or the scores changed later."""
         require_folder_kind(self.path, self.kind)
         sealed = read_sealed(self.summary, self.score_again)
-        if (expected := sealed.pop("scores_sha256", None)) is not None:
+        expected = sealed.pop("scores_sha256", None)
+        if expected is not None:
             scores = self.scores(Signature.from_dict(sealed.get("signature"), str(self.summary)))
             if not scores.exists() or sha256_of(scores) != expected:
-                raise DataError(f"{scores}: missing, or edited since the summary was made; {self.score_again}")
+                raise DataError(
+                    f"{scores}: missing, or edited since the summary was made; {self.score_again}"
+                )
         return sealed
 
     def signature(self) -> Signature:
@@ -90,31 +115,42 @@ class RunFolder:
         """Raise unless a run of that signature can begin or continue here; write nothing.
 
         `partial`: the subject is incomplete (no model and no embedder were opened): only the keys that it has are
-        compared, and the revision of the embedder is not. Raises ConfigError for a run of another signature, whose keys
-        it names, and DataError for some other folder.
+        compared, and the revision of the embedder is not. A run whose protocol has other versions of the same metrics
+        goes on: all its replies are scored by those of now. Raises ConfigError for a run of another signature, whose
+        keys it names, and DataError for some other folder.
         """
         refuse_links(self.path)
         # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
         if not os.path.exists(self.manifest):
             self._require_free()
             return
-        there = self.signature()
-        protocol, subject = dict(there.protocol), dict(there.subject)
-        asked, signed = dict(signature.protocol), protocol.get("items", "")
-        if self.erased() and asked.get("items") == signed:
+        stored = self.signature()
+        protocol = dict(stored.protocol)
+        subject = dict(stored.subject)
+        new_protocol = dict(signature.protocol)
+        signed = protocol.get("items", "")
+        if self.erased() and new_protocol.get("items") == signed:
             raise ConfigError(
                 f"{self.path}: items were erased from this {self.kind}, and the split that is to be asked still holds "
                 "them; evaluate on a version of the split without them, or choose another --out"
             )
-        asked["items"] = self.signed_items(asked.get("items", ""), signed)
+        new_protocol["items"] = self.signed_items(new_protocol.get("items", ""), signed)
         if partial:
             subject = {key: value for key, value in subject.items() if key in signature.subject}
             protocol["embedder"] = protocol.get("embedder", "").partition("@")[0]
-        if different := [*differing_keys(protocol, asked), *differing_keys(subject, signature.subject)]:
+        different = differing_keys(subject, signature.subject)
+        if differing_keys(without_versions(protocol), without_versions(new_protocol)):
+            different = [*differing_keys(protocol, new_protocol), *different]
+        if different:
             rescore = {key.partition(" ")[0] for key in different} <= SCORING_KEYS
-            advice = f"score its answers anew (`h2htalk score {self.path}`, with these options), or " if rescore else ""
-            made = self.read_run().get("split", {})  # a tag on the Hub may have been moved to another commit
-            origin = f" of {made['source']} at commit {made['commit']}" if "commit" in made else ""
+            advice = ""
+            if rescore:
+                advice = f"score its answers anew (`{self.score_command} {self.path}`, with these options), or "
+            # A tag on the Hub may have been moved to another commit.
+            split = self.read_run().get("split", {})
+            origin = ""
+            if "commit" in split:
+                origin = f" of {split['source']} at commit {split['commit']}"
             raise ConfigError(
                 f"{self.path}: holds a {self.kind}{origin} of another signature; it differs in {', '.join(different)}; "
                 f"{advice}choose another --out"
@@ -123,23 +159,32 @@ class RunFolder:
     def _require_free(self) -> None:
         """Raise unless a new run can use the folder: it is new, empty, or left by a killed start."""
         try:
-            names = {one.name for one in self.path.iterdir() if not one.match(HALF_WRITTEN)}
+            names = {path.name for path in self.path.iterdir() if not path.match(HALF_WRITTEN)}
         except FileNotFoundError:
             return
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {error.strerror}; name a folder with --out") from error
+            raise DataError(
+                f"{self.path}: cannot be read: {error.strerror}; name a folder with --out"
+            ) from error
         # The log is created first and filled last: inputs without an empty log beside them are another program's.
-        begun = names <= {"inputs", CALLS, LOCK} and self.calls_file.is_file() and not self.calls_file.stat().st_size
+        begun = (
+            names <= {"inputs", CALLS, LOCK}
+            and self.calls_file.is_file()
+            and not self.calls_file.stat().st_size
+        )
         if names - {LOCK} and not begun:
-            raise DataError(f"{self.path}: holds other files and no {self.manifest.name}; name a new folder with --out")
+            raise DataError(
+                f"{self.path}: holds other files and no {self.manifest.name}; name a new folder with --out"
+            )
 
     def erased(self) -> dict[str, str]:
         """Read the ids of erased items, each with the fingerprint of the scenarios that are left. Raises DataError."""
-        return {name: str(line.get("items")) for name, line in read_erased(self.path / ERASED).items()}
+        lines = read_erased(self.path / ERASED)
+        return {name: str(line.get("items")) for name, line in lines.items()}
 
-    def signed_items(self, found: str, signed: str) -> str:
-        """Return `signed`, the fingerprint in the signature, where `found` is that of the items without erased ones."""
-        return signed if found in self.erased().values() else found
+    def signed_items(self, present: str, signed: str) -> str:
+        """Return `signed`, the fingerprint in the signature, if `present` is that of the items without erased ones."""
+        return signed if present in self.erased().values() else present
 
     def write_facts(self, name: str, facts: object) -> None:
         """Set one entry of `run.json`, whole or not at all. Raises DataError."""
@@ -148,18 +193,31 @@ class RunFolder:
     def split(self) -> Split:
         """Load the scenarios that were asked, unchanged but for those that were erased, and where they came from."""
         raw = self.read_run().get("split", {})
-        return replace(load_split(str(self.inputs / "split")), **{key: raw[key] for key in SOURCE if key in raw})
+        origin = {key: raw[key] for key in SOURCE if key in raw}
+        return replace(load_split(str(self.inputs / "split")), **origin)
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
         """Read the final result of each sample. Raises DataError for one beside `ids` that were asked, or `samples`."""
-        asked = None if ids is None else frozenset(ids)
-        return read_answers(self.calls_file, check=lambda one, where: require_asked(one, asked, samples, where))
+        asked_ids = None if ids is None else frozenset(ids)
+
+        def check(response: Response | FailedResponse, where: str) -> None:
+            require_asked(response, asked_ids, samples, where)
+
+        return read_answers(self.calls_file, check=check)
 
 
-def require_asked(one: Response | FailedResponse, ids: Collection[str] | None, samples: int | None, where: str) -> None:
+def require_asked(
+    response: Response | FailedResponse,
+    ids: Collection[str] | None,
+    samples: int | None,
+    where: str,
+) -> None:
     """Raise DataError for a response to something that the run did not ask: it would not count, or count twice."""
-    if ids is not None and one.id not in ids:
-        raise DataError(f"{where}: {quoted(one.id)} is not a scenario of this run; remove the line")
-    if samples is not None and one.sample >= samples:
-        asks = f"this run asks {samples} an item, counted from 0"
-        raise DataError(f"{where}: sample {one.sample} of {quoted(one.id)}, but {asks}; remove the line")
+    item = quoted(response.id)
+    if ids is not None and response.id not in ids:
+        raise DataError(f"{where}: {item} is not a scenario of this run; remove the line")
+    if samples is not None and response.sample >= samples:
+        raise DataError(
+            f"{where}: sample {response.sample} of {item}, but "
+            f"this run asks {samples} an item, counted from 0; remove the line"
+        )

@@ -6,8 +6,8 @@ Adding a subtask is a record here and a template `benchmark/prompts/LANGUAGE/NAM
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator, WithJsonSchema
 
@@ -41,22 +41,31 @@ class Subtask:
     name: str  # starts with its dimension
     column: str  # its heading in Table 2
     count: int  # Table 1's number of scenarios, which weighs the subtask in the overall score
-    inputs: tuple[tuple[str, FieldKind], ...]  # the fields of a scenario's `inputs` and what each holds
+    inputs: tuple[tuple[str, FieldKind], ...]  # the fields of `inputs` and what each holds
     max_tokens: int  # the reply budget a model gets
     contract: Contract
-    level: Literal["I", "II", "III"] | None = None  # of the itinerary subtasks that a judge scores (section 4.1)
-    # These follow from the fields above.
-    title: str = field(init=False)  # the paper's name: `DialogueBase`
-    dimension: Dimension = field(init=False)
-    is_chat: bool = field(init=False)  # the scenario's turns are the conversation itself, not material to work on
-    has_null_line: bool = field(init=False)  # an answer may be the language's line for "nothing to remember"
+    # The level of an itinerary subtask that a judge scores (section 4.1).
+    level: Literal["I", "II", "III"] | None = None
 
-    def __post_init__(self) -> None:
-        dimension = self.name.partition("_")[0]
-        made: dict[str, Any] = {"title": self.name.title().replace("_", ""), "dimension": dimension}
-        made |= {"is_chat": dimension == "dialogue", "has_null_line": self.contract.form == "memories"}
-        for name, value in made.items():
-            object.__setattr__(self, name, value)
+    @property
+    def title(self) -> str:
+        """The paper's name: `DialogueBase`."""
+        return self.name.title().replace("_", "")
+
+    @property
+    def dimension(self) -> Dimension:
+        """The first word of the name."""
+        return cast(Dimension, self.name.partition("_")[0])
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether the scenario's turns are the conversation itself, and no material to work on."""
+        return self.dimension == "dialogue"
+
+    @property
+    def has_null_line(self) -> bool:
+        """Whether an answer may be the language's line for "nothing to remember"."""
+        return self.contract.form == "memories"
 
 
 _REPLY = Contract("speech", (1, 2), "reply", one_action=True, nameless=True)
@@ -74,11 +83,30 @@ _ACTIVITY: tuple[str, FieldKind] = ("current_activity", "text")
 _ROWS = (  # in the column order of Table 2
     Subtask("dialogue_base", "Standard", 1882, (_HISTORY,), 96, _REPLY),
     Subtask("dialogue_emotion", "Emotional", 99, (_HISTORY,), 192, _LONG_REPLY),
-    Subtask("dialogue_schedule", "Schedule", 533, (("today_schedule", "schedule"), _ACTIVITY, _HISTORY), 96, _REPLY),
+    Subtask(
+        "dialogue_schedule",
+        "Schedule",
+        533,
+        (("today_schedule", "schedule"), _ACTIVITY, _HISTORY),
+        96,
+        _REPLY,
+    ),
     Subtask("itinerary_basic", "Basic", 207, (("hobbies", "texts"), _MEMORIES), 192, _BASIC, "I"),
-    Subtask("itinerary_middle", "Middle", 444, (("day_overview", "text"),), 128, Contract("day"), "II"),
-    Subtask("itinerary_advanced", "Advanced", 143, (_ITINERARY, ("arrangement", "text")), 384, _SUB_SCHEDULE, "III"),
-    Subtask("itinerary_response", "Response", 163, (_ACTIVITY, ("user_message", "text")), 96, _RESPONSE),
+    Subtask(
+        "itinerary_middle", "Middle", 444, (("day_overview", "text"),), 128, Contract("day"), "II"
+    ),
+    Subtask(
+        "itinerary_advanced",
+        "Advanced",
+        143,
+        (_ITINERARY, ("arrangement", "text")),
+        384,
+        _SUB_SCHEDULE,
+        "III",
+    ),
+    Subtask(
+        "itinerary_response", "Response", 163, (_ACTIVITY, ("user_message", "text")), 96, _RESPONSE
+    ),
     Subtask("itinerary_initialization", "Initiation", 76, (_ITINERARY, _MEMORIES), 128, _OPENING),
     Subtask("recollection_synthesis", "Synthesis", 412, (_HISTORY,), 192, Contract("memories")),
     Subtask("recollection_refinement", "Refinement", 589, (_MEMORIES,), 128, _LINE),
@@ -87,7 +115,7 @@ _ROWS = (  # in the column order of Table 2
 SUBTASKS: dict[str, Subtask] = {subtask.name: subtask for subtask in _ROWS}
 DIMENSIONS: tuple[Dimension, ...] = ("dialogue", "itinerary", "recollection")
 TOTAL_COUNT = sum(s.count for s in SUBTASKS.values())  # 4,650
-# Of a language, each with a task of its own on the Hub's benchmark tab.
+# The figures of a language that have a task of their own on the Hub's benchmark tab.
 FIGURES = ("overall", *DIMENSIONS, *SUBTASKS)
 
 # The 24 memory categories; a language's own names for them stand in its record, in the same order.
@@ -99,7 +127,9 @@ MEMORY_IMPORTANCE = {0: "a week", 1: "three months", 2: "long-term"}
 
 def _known(name: str) -> str:
     if name not in SUBTASKS:
-        raise ValueError(f"unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}")
+        raise ValueError(
+            f"unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}"
+        )
     return name
 
 
@@ -108,7 +138,7 @@ SubtaskName = Annotated[str, AfterValidator(_known), WithJsonSchema({"enum": lis
 
 def find_subtask(name: str, where: str = "subtask") -> Subtask:
     """Return the subtask of that name, else raise a DataError that lists all."""
-    return SUBTASKS[read_record(SubtaskName, name, where, as_python=True)]
+    return SUBTASKS[read_record(SubtaskName, name, where, coerce=True)]
 
 
 def task_id(figure: str, language: str) -> str:

@@ -17,16 +17,27 @@ from opencompass.partitioners import NaivePartitioner
 
 FOLDER = Path(__file__).parent
 ROLES = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}
-ADVICE = "export H2HTALK_PYTHON=ENVIRONMENT/bin/python, of an environment where h2htalk is installed"
+ADVICE = (
+    "export H2HTALK_PYTHON=ENVIRONMENT/bin/python, of an environment where h2htalk is installed"
+)
 
 
 def ask_h2htalk(*replies: dict[str, str]) -> list[dict[str, Any]]:
     """Return what h2htalk says of the split, and of each `{"id", "reply"}`. Raises RuntimeError where none answers."""
     try:
-        command = [os.environ["H2HTALK_PYTHON"], "-m", "h2htalk.integrations.opencompass", str(FOLDER)]
-        lines = check_output(command, input="\n".join(map(json.dumps, replies)), text=True).splitlines()
+        command = [
+            os.environ["H2HTALK_PYTHON"],
+            "-m",
+            "h2htalk.integrations.opencompass",
+            str(FOLDER),
+        ]
+        lines = check_output(
+            command, input="\n".join(map(json.dumps, replies)), text=True
+        ).splitlines()
     except (KeyError, OSError, CalledProcessError) as error:
-        raise RuntimeError(f"no h2htalk answers ({error!r}; its own message may stand above): {ADVICE}") from error
+        raise RuntimeError(
+            f"no h2htalk answers ({error!r}; its own message may stand above): {ADVICE}"
+        ) from error
     return [json.loads(line) for line in lines]
 
 
@@ -45,8 +56,10 @@ class Items(BaseDataset):
     def load(path: str, subtask: str) -> Dataset:
         with (FOLDER / path).open(encoding="utf-8") as lines:
             rows = [row for row in map(json.loads, lines) if row["subtask"] == subtask]
-        for message in (one for row in rows for one in row["messages"]):
-            message |= {"role": ROLES[message["role"]], "prompt": message["content"]}
+        for row in rows:
+            for message in row["messages"]:
+                message["role"] = ROLES[message["role"]]
+                message["prompt"] = message["content"]
         return Dataset.from_list(rows)
 
 
@@ -55,12 +68,16 @@ class Evaluator(BaseEvaluator):
 
     def score(self, predictions: list[str], test_set: Dataset) -> dict[str, Any]:
         pairs = zip(test_set["id"], predictions, strict=True)
-        about, *details = ask_h2htalk(*({"id": item, "reply": reply} for item, reply in pairs))
-        found: dict[str, Any] = {"unscored": sum(row["unscored"] != "" for row in details)}
-        for name in [name for name in details[0] if name not in ("id", "unscored")]:
-            if values := [row[name] for row in details if row[name] is not None]:
-                found[name] = 100 * sum(values) / len(values)
-        return {**found, "about": {**about, "opencompass": __version__}, "details": details}
+        replies = [{"id": item, "reply": reply} for item, reply in pairs]
+        about, *details = ask_h2htalk(*replies)
+        figures: dict[str, Any] = {"unscored": sum(row["unscored"] != "" for row in details)}
+        for name in details[0]:
+            if name not in ("id", "unscored"):
+                values = [row[name] for row in details if row[name] is not None]
+                if values:
+                    figures[name] = 100 * sum(values) / len(values)
+        about["opencompass"] = __version__
+        return {**figures, "about": about, "details": details}
 
 
 class Chat(OpenAISDK):
@@ -69,4 +86,6 @@ class Chat(OpenAISDK):
     def _init_tokenizer(self, prompt: str = "") -> int:
         return 0
 
-    get_token_len = _init_tokenizer  # no prompt is too long for OpenCompass; the server says so itself
+    get_token_len = (
+        _init_tokenizer  # no prompt is too long for OpenCompass; the server says so itself
+    )

@@ -15,27 +15,38 @@ from jinja2 import StrictUndefined, Template
 
 from h2htalk.data.files import read_json_object, write_json, write_jsonl, write_text
 from h2htalk.data.signature import differing_keys
-from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.data.subtasks import SUBTASKS, Subtask
 from h2htalk.errors import DataError
-from h2htalk.integrations.door import Door
+from h2htalk.integrations.harness_split import HarnessSplit
 from h2htalk.integrations.import_log import about_split
 
-ABOUT, HERE = "h2htalk_about.json", Path(__file__).parent
+ABOUT = "h2htalk_about.json"
+HERE = Path(__file__).parent
 
 
-def write_folder(out: Path, split: str = "mini", **asked: Any) -> list[Path]:
-    """Write a data set for each language and subtask, with its budget; `split` and `asked` are as of `Door`."""
-    asked = {"embedder": "none", **asked, "split": str(Path(split).resolve()) if Path(split).exists() else split}
-    door = Door(**asked)
-    subtasks = dict.fromkeys((item.language, SUBTASKS[item.subtask]) for item in door.items)
-    languages = dict.fromkeys(language for language, _ in subtasks)
-    for one in languages:
-        write_jsonl(out / f"h2htalk_{one}.jsonl", (item.to_dict() for item in door.items if item.language == one))
+def write_folder(out: Path, split: str = "mini", **settings: Any) -> list[Path]:
+    """Write a data set for each language and subtask, with its budget; the settings are as of `HarnessSplit`."""
+    location = str(Path(split).resolve()) if Path(split).exists() else split
+    settings = {"embedder": "none", **settings, "split": location}
+    harness_split = HarnessSplit(**settings)
+    subtasks: dict[tuple[str, Subtask], None] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for item in harness_split.items:
+        subtasks[item.language, SUBTASKS[item.subtask]] = None
+        rows.setdefault(item.language, []).append(item.to_dict())
+    for language in rows:
+        write_jsonl(out / f"h2htalk_{language}.jsonl", rows[language])
     text = (HERE / "opencompass_config.j2").read_text(encoding="utf-8")
     template = Template(text, undefined=StrictUndefined, trim_blocks=True)
-    names = {"split": door.split.name, "subtasks": subtasks, "languages": languages, "weights": SUBTASKS.values()}
-    write_text(out / "h2htalk_mini.py", template.render(names, asks_s=door.metrics.asks_s) + "\n")
-    write_json(out / ABOUT, about_split(door.split, door.protocol, asked))
+    config = template.render(
+        split=harness_split.split.name,
+        subtasks=subtasks,
+        languages=rows,
+        weights=SUBTASKS.values(),
+        asks_s=harness_split.metrics.asks_s,
+    )
+    write_text(out / "h2htalk_mini.py", f"{config}\n")
+    write_json(out / ABOUT, about_split(harness_split.split, harness_split.protocol, settings))
     shutil.copy(HERE / "h2htalk_opencompass.py", out)
     return sorted(out.glob("h2htalk_*"))
 
@@ -43,14 +54,22 @@ def write_folder(out: Path, split: str = "mini", **asked: Any) -> list[Path]:
 def main(folder: Path) -> None:
     """Score the replies of standard input, with the settings of a folder."""
     about = read_json_object(folder / ABOUT)
-    door = Door(**about["h2htalk"]["asked"])
-    if different := differing_keys(door.protocol, about["h2htalk"]["protocol"]):
-        raise DataError(f"{folder}: differs from this h2htalk in {', '.join(different)}; write it again")
+    harness_split = HarnessSplit(**about["h2htalk"]["asked"])
+    different = differing_keys(harness_split.protocol, about["h2htalk"]["protocol"])
+    if different:
+        raise DataError(
+            f"{folder}: differs from this h2htalk in {', '.join(different)}; write it again"
+        )
     print(json.dumps(about))
-    for one in map(json.loads, sys.stdin):
-        found = door.score(one["id"], one["reply"])
-        values = {"unscored": found} if isinstance(found, str) else found
-        print(json.dumps({"id": one["id"], "unscored": "", **dict.fromkeys(door.columns), **values}))
+    for line in sys.stdin:
+        reply = json.loads(line)
+        row = {"id": reply["id"], "unscored": "", **dict.fromkeys(harness_split.columns)}
+        values = harness_split.score(reply["id"], reply["reply"])
+        if isinstance(values, str):
+            row["unscored"] = values
+        else:
+            row |= values
+        print(json.dumps(row))
 
 
 if __name__ == "__main__":

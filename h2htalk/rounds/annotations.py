@@ -58,5 +58,9 @@ def changes(stored: Annotations, collected: Iterable[Annotation]) -> list[Annota
 
 def skips(annotations: Annotations) -> set[tuple[str, str]]:
     """Return the (item, annotator) pairs that were skipped and not annotated since."""
-    skipped = {(item, annotator) for item, annotator, question in annotations if question == SKIPPED}
-    return skipped - {(item, annotator) for item, annotator, question in annotations if question != SKIPPED}
+    skipped = {
+        (item, annotator) for item, annotator, question in annotations if question == SKIPPED
+    }
+    return skipped - {
+        (item, annotator) for item, annotator, question in annotations if question != SKIPPED
+    }

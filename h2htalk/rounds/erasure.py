@@ -14,7 +14,7 @@ from pathlib import Path
 from h2htalk.data.erasure.folder_kinds import ERASED, ErasableFolder, Record, kind_of
 from h2htalk.data.languages import Language
 from h2htalk.data.links import link_folder
-from h2htalk.data.scenario import is_workspace
+from h2htalk.data.stage_folders import is_workspace
 from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import skips
@@ -30,12 +30,15 @@ class ErasableRound(ErasableFolder):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.folder = RoundFolder(path).require()
-        if not self.folder.annotators():
+        if not self.folder.has_annotators:
             copy = "this copy of the round has no folder `private`, so nothing can be erased from it; delete the copy"
             raise RoundError(f"{path}: {copy}")
 
     def locked(self) -> AbstractContextManager[None]:
         return self.folder.locked()
+
+    def written(self) -> list[str]:
+        return self.folder.workbooks()
 
     def erased(self) -> frozenset[str]:
         return frozenset(one.id for one in self.folder.erased_items())
@@ -46,7 +49,10 @@ class ErasableRound(ErasableFolder):
 
     def record(self, gone: frozenset[str]) -> None:
         folder, state, known = self.folder, read_state(self.folder), self.erased()
-        completed, skipped = completed_items(state.items, state.questions, state.stored), skips(state.stored)
+        completed, skipped = (
+            completed_items(state.items, state.questions, state.stored),
+            skips(state.stored),
+        )
         given = {(one.item, one.annotator) for one_set in state.sets for one in one_set.assignments}
         new = [
             ErasedItem(
@@ -72,7 +78,9 @@ class ErasableRound(ErasableFolder):
         state = read_state(folder)
         if state.phase == "closed":
             write_statistics(state)
-        if new := len(erased) - sum(event["items"] for event in state.events if event["event"] == "erased"):
+        if new := len(erased) - sum(
+            event["items"] for event in state.events if event["event"] == "erased"
+        ):
             folder.add_event("erased", items=new)
         folder.protect()
         return ()
@@ -81,19 +89,27 @@ class ErasableRound(ErasableFolder):
         """Erase from spreadsheets or server, also what an earlier erasure did not reach; list what nobody here can."""
         folder = self.folder
         source = Path(str(folder.source_paths().get("items")))
-        if os.path.exists(source) and not (is_workspace(source.parent) or kind_of(source) or link_folder(source)):
+        if os.path.exists(source) and not (
+            is_workspace(source.parent) or kind_of(source) or link_folder(source)
+        ):
             yield f"{source}: the round was opened from it, and it may still hold the items: remove them there"
         state = read_state(folder)
         yield from open_platform(state.spec.where).erase(state, self.erased())
 
 
-def _without(one: AssignmentSet, gone: Collection[str], languages: Mapping[str, Language]) -> AssignmentSet:
+def _without(
+    one: AssignmentSet, gone: Collection[str], languages: Mapping[str, Language]
+) -> AssignmentSet:
     numbered = zip(session_numbers(one, languages), one.groups, strict=True) if one.groups else ()
-    kept = [(number, tuple(item for item in group if item not in gone)) for number, group in numbered]
+    kept = [
+        (number, tuple(item for item in group if item not in gone)) for number, group in numbered
+    ]
     return replace(
         one,
         requested={item: count for item, count in one.requested.items() if item not in gone},
-        assignments=tuple(assignment for assignment in one.assignments if assignment.item not in gone),
+        assignments=tuple(
+            assignment for assignment in one.assignments if assignment.item not in gone
+        ),
         groups=tuple(group for _, group in kept if group),
         sessions=tuple(number for number, group in kept if group),
     )

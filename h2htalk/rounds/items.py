@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from h2htalk.data.languages import Language
+from h2htalk.data.readers.reads import ReadGate
 from h2htalk.data.records import Id, adapter, read_record, strict_record
 from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError, RoundError, quoted
@@ -16,7 +17,9 @@ from h2htalk.rounds.questions import Question, Value
 
 
 def _passages(context: object) -> object:
-    if not isinstance(context, Mapping) or not all(isinstance(text, str) for text in context.values()):
+    if not isinstance(context, Mapping) or not all(
+        isinstance(text, str) for text in context.values()
+    ):
         raise ValueError("must be an object whose values are text")
     return tuple(context.items())
 
@@ -32,6 +35,7 @@ class Item:
         context: named passages in order: ("memories", "..."), ("today_schedule", "09:00 ..."); an object in a file.
         response: the reply to judge; empty if the item is judged as a whole.
         reference: the proposed reply; may be empty.
+        other_references: the proposed replies beside it, which a release holds too.
         labels: of an adjudication, the labels to decide between.
         crisis: whether the item is about a crisis; such items are announced, skippable and spread over sessions.
         explicit: whether it holds sexual content, which is announced as such and else handled like a crisis.
@@ -40,14 +44,22 @@ class Item:
         gold: right answers by question, of an item that checks annotators; never shown.
         suggested: a model's answers by question; shown only if the round shows suggestions.
         note: a line above the item, such as the question that an adjudication decides.
+        unread: whether nobody who counts as a reader has read it before the annotators (`readers/read_before.py`): that
+            stands above its text.
+        unread_for: the gates for which it is unread; empty where it is read, or unread for all that are announced.
+        withheld: whether only annotators who agreed to crises get the item, as nobody has read it; it is not announced.
+        planted: whether it is a planted item (`planted.py`), whose `gold` answer shows who reads.
     """
 
     id: Id
     language: Language
     turns: Annotated[tuple[Turn, ...], Field(alias="prompt")] = ()
-    context: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_passages), PlainSerializer(dict)] = ()
+    context: Annotated[
+        tuple[tuple[str, str], ...], BeforeValidator(_passages), PlainSerializer(dict)
+    ] = ()
     response: str = ""
     reference: str = ""
+    other_references: tuple[str, ...] = ()
     labels: tuple[Id, ...] = ()
     crisis: bool = False
     explicit: bool = False
@@ -56,6 +68,20 @@ class Item:
     gold: dict[str, Value] = field(default_factory=dict)
     suggested: dict[str, Value] = field(default_factory=dict)
     note: str = ""
+    unread: bool = False
+    unread_for: tuple[ReadGate, ...] = ()
+    withheld: bool = False
+    planted: bool = False
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """All proposed replies; an empty one where there is none."""
+        return (self.reference, *self.other_references)
+
+    @property
+    def is_spared(self) -> bool:
+        """Whether annotators who did not agree to crises do not get the item."""
+        return self.crisis or self.withheld
 
     @property
     def notice(self) -> str:
@@ -94,9 +120,20 @@ def check_values(item: Item, questions: Sequence[Question]) -> Item:
     for kind, values in (("gold", item.gold), ("suggested", item.suggested)):
         for name, value in values.items():
             if name not in known:
-                raise DataError(f"{item.id}: {kind}: unknown question {quoted(name)}; choose from {', '.join(known)}")
+                raise DataError(
+                    f"{item.id}: {kind}: unknown question {quoted(name)}; choose from {', '.join(known)}"
+                )
             try:
                 known[name].read(value)
             except RoundError as error:
                 raise DataError(f"{item.id}: {kind}: {error}") from error
     return item
+
+
+def as_given(items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return items as their source gave them."""
+    return tuple(
+        replace(item, unread=False, unread_for=(), withheld=False)
+        for item in items
+        if not item.planted
+    )

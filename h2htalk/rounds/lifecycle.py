@@ -13,11 +13,18 @@ from pathlib import Path
 
 from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import json_line, write_json, write_jsonl, write_text
-from h2htalk.data.links import add_link, link_folder, remove_link
-from h2htalk.data.records import as_path
-from h2htalk.data.scenario import is_workspace
+from h2htalk.data.links import link_folder, link_items, remove_link
+from h2htalk.data.settings import as_path
+from h2htalk.data.stage_folders import is_workspace
 from h2htalk.errors import H2HTalkError, RoundError, counted
-from h2htalk.rounds.aggregation.decisions import ADJUDICATION, Decision, apply_adjudications, decide
+from h2htalk.extras import AGREEMENT
+from h2htalk.rounds.aggregation.decisions import (
+    ADJUDICATION,
+    Decision,
+    apply_adjudications,
+    decide,
+    keep_modelled,
+)
 from h2htalk.rounds.annotations import changes
 from h2htalk.rounds.annotators import (
     Annotator,
@@ -25,8 +32,10 @@ from h2htalk.rounds.annotators import (
     merge_annotators,
     placeholder_annotators,
     read_annotators,
+    read_export,
 )
-from h2htalk.rounds.assignment.assignments import AssignmentSet
+from h2htalk.rounds.assignment.assignments import AssignmentSet, describe_crowded_sessions
+from h2htalk.rounds.assignment.new_items import only_new
 from h2htalk.rounds.assignment.remaining_annotations import (
     annotations_to_request,
     below_overlap,
@@ -36,18 +45,47 @@ from h2htalk.rounds.assignment.remaining_annotations import (
     make_assignment_set,
     pending_annotations,
 )
+from h2htalk.rounds.assignment.request_messages import describe_exhausted, describe_requests
+from h2htalk.rounds.assignment.same_round import require_same_round
+from h2htalk.rounds.assignment.surplus import FirstSet, describe_surplus, first_set
 from h2htalk.rounds.item_sources import ItemSource, read_items
-from h2htalk.rounds.items import Item, check_values
+from h2htalk.rounds.items import Item, as_given, check_values
 from h2htalk.rounds.outcome import (
+    DECISIONS,
     RoundOutcome,
     read_adjudication,
     read_adjudications,
+    read_decisions,
     round_reference,
     store_adjudications,
     write_statistics,
 )
+from h2htalk.rounds.payments.approval import describe_statuses, take_export, write_done
+from h2htalk.rounds.payments.lists import (
+    LISTED_FOR_APPROVAL,
+    LISTS_MADE,
+    describe_replaced_ids,
+    read_stored_lists,
+)
+from h2htalk.rounds.payments.prolific_export import ExportedSubmission
+from h2htalk.rounds.payments.submissions import (
+    changed_statuses,
+    read_submissions,
+    store_exported,
+    store_replaced_ids,
+)
 from h2htalk.rounds.platforms import Collected, open_platform
 from h2htalk.rounds.questions import Question, questions_for
+from h2htalk.rounds.readers.experts_before import describe_experts_before
+from h2htalk.rounds.readers.planted import describe_planting, describe_readers, planted_items
+from h2htalk.rounds.readers.questions_before import reading_questions
+from h2htalk.rounds.readers.read_before import read_before
+from h2htalk.rounds.readers.unread import (
+    describe_unread,
+    mark_unread,
+    marked_as_stored,
+    unread_share,
+)
 from h2htalk.rounds.round_folder import (
     ANNOTATORS,
     ASSIGNMENT_SETS,
@@ -59,7 +97,7 @@ from h2htalk.rounds.round_folder import (
     items_fingerprint,
     read_state,
 )
-from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec
+from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec, describe_consent
 from h2htalk.rounds.status import Status, require_complete, status_of
 from h2htalk.rounds.texts.interface import guidelines
 
@@ -84,37 +122,75 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
     was published, nothing of a round is left.
     """
     spec = RoundSpec.from_dict(spec.to_dict(), "RoundSpec")
-    folder = RoundFolder(as_path(out, "out"))
+    folder, platform = RoundFolder(as_path(out, "out")), open_platform(spec.where)
     # The round that the items came from may be open again; a source may still hold items that were erased here.
-    stored = _is_opened(folder, spec) and (folder.erased_items() or {"adjudicates", "continues"} & {*folder.manifest()})
-    source = ItemSource(folder.items(), {}) if stored else read_items(str(spec.items), spec.status, spec.kind)
-    questions = questions_for(spec.kind, [item.labels for item in source.items])
+    is_opened = _is_opened(folder, spec)
+    # The source of a round of what was new holds other items too.
+    is_part = spec.new or spec.spread
+    stored = is_opened and (
+        folder.erased_items() or is_part or {"adjudicates", "continues"} & {*folder.manifest()}
+    )
+    if stored:
+        source = ItemSource(folder.items(), {})
+    else:
+        source = read_items(str(spec.items), spec.status, spec.kind, spec.sample)
+        source = only_new(spec, folder.path, source) if spec.new else source
+    # A round that is open asks what it asked when it was opened, by this version or an earlier one.
+    reading = folder.reading_questions() if is_opened else reading_questions(spec)
+    questions = questions_for(spec.kind, [item.labels for item in source.items], reading)
     asked = {question.name for question in questions}
     items = tuple(
-        check_values(replace(item, suggested={k: v for k, v in item.suggested.items() if k in asked}), questions)
+        check_values(
+            replace(item, suggested={k: v for k, v in item.suggested.items() if k in asked}),
+            questions,
+        )
         for item in source.items
     )
-    platform, began = open_platform(spec.where), False
+    if is_opened:
+        items = marked_as_stored(items, folder.items())
+    else:
+        items = mark_unread(
+            items, source.records, read_before(spec, items, source.records), spec.care
+        )
+    began, listed = False, list[str]()
     try:
         with folder.locked():
             # Another process may have opened the round while the items were read.
             if _is_opened(folder, spec):
-                _require_same_round(read_state(folder), items)
+                require_same_round(read_state(folder), items)
             else:
                 began = True
-                first = _write_round(folder, spec, replace(source, items=items), questions, platform.assigns_items)
+                first = _write_round(
+                    folder,
+                    spec,
+                    replace(source, items=items),
+                    questions,
+                    platform.assigns_items,
+                    listed,
+                )
             platform.check(read_state(folder))
             if began:
                 folder.write_records(ASSIGNMENT_SETS, [first])
                 began = False
             state = read_state(folder)
+            held = {item.id for item in state.items}
+            items = tuple(item for item in items if item.id in held)
             messages = platform.publish(state)
+            messages += describe_crowded_sessions(state.sets[0], state.items, spec.care)
             fewer = below_overlap(spec, items, eligible_annotators(items, state.annotators))
             if state.phase == "partly opened":
-                folder.add_event("opened", items=len(items), annotators=len(state.annotators), below_overlap=fewer)
+                messages += describe_planting(spec, questions, items) + describe_unread(items)
+                messages += describe_experts_before(spec, folder.path, items)
+                folder.add_event(
+                    "opened",
+                    items=len(items),
+                    annotators=len(state.annotators),
+                    below_overlap=fewer,
+                )
             folder.protect()
+            messages += describe_consent(spec)
             messages += describe_below_overlap(spec, fewer, "eligible annotators")
-            return status_of(read_state(folder), Collected()), [*source.notes, *messages]
+            return status_of(read_state(folder), Collected()), [*source.notes, *listed, *messages]
     except H2HTalkError:
         if began:
             for name in (*WRITTEN, "round.lock"):
@@ -147,61 +223,67 @@ def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
     return True
 
 
-def _require_same_round(state: RoundState, items: tuple[Item, ...]) -> None:
-    """Raise RoundError if a round was opened with other items or annotators.
-
-    A list of annotators that does not exist any more is no change, nor is one that `reopen --annotators` has read.
-    """
-    state.require_published()
-    folder, path = state.folder, Path(state.spec.annotators)
-    if state.items != items and state.manifest.get("items_sha256") != items_fingerprint(items):
-        raise RoundError(
-            f"{folder.path}: this round was opened with other items than {state.spec.items} contains now; use another "
-            "--out for them"
-        )
-    listed = read_annotators(path, folder.salt()) if state.spec.annotators and path.is_file() else ()
-    if not listed or folder.source_paths().get("annotators_sha256") == annotators_fingerprint(listed):
-        return
-    active, ids = {one.id: one for one in state.annotators if one.active}, {one.id for one in listed}
-    changed = [one.name for one in listed if active.get(one.id) != one and one.id not in state.removed]
-    if changed := changed + [one.name for one in active.values() if one.id not in ids]:
-        raise RoundError(
-            f"{path}: this list was changed after the round was opened ({', '.join(changed)}); apply the change with "
-            f"`h2htalk round reopen {folder.path} --annotators {path}`, and `--without NAME` for those who left"
-        )
-
-
 def _write_round(
-    folder: RoundFolder, spec: RoundSpec, source: ItemSource, questions: Sequence[Question], assigns_items: bool
+    folder: RoundFolder,
+    spec: RoundSpec,
+    source: ItemSource,
+    questions: Sequence[Question],
+    assigns_items: bool,
+    notes: list[str],
 ) -> AssignmentSet:
     """Write the files of a round, and return its first assignment set, which is written before it is published.
 
-    What can be refused is refused before anything is written.
+    What can be refused is refused before anything is written. `notes` gets messages on the list of annotators.
     """
     items, languages = source.items, tuple(sorted({item.language for item in source.items}))
     has_salt = (folder.private / "salt").is_file()
     salt = folder.salt() if has_salt else secrets.token_bytes(SALT_BYTES)
     annotators = (
-        read_annotators(Path(spec.annotators), salt)
+        read_annotators(Path(spec.annotators), salt, notes)
         if spec.annotators
         else placeholder_annotators(PLACEHOLDERS[spec.kind], languages, salt)
     )
-    texts = {language: guidelines(spec, questions, language) for language in languages}
-    requested = initial_requests(spec, items, annotators)
-    first = make_assignment_set(spec, 1, items, requested, annotators, (), assigns_items)
+    shares = {language: unread_share(items, language) for language in languages}
+    texts = {
+        language: guidelines(spec, questions, language, unread=share)
+        for language, share in shares.items()
+    }
+
+    def make_first(chosen_spec: RoundSpec, chosen: Sequence[Item]) -> FirstSet:
+        requested = initial_requests(chosen_spec, chosen, annotators)
+        planted = planted_items(chosen_spec, chosen, questions)
+        with_planted = tuple(sorted((*chosen, *planted), key=lambda item: item.id))
+        return with_planted, make_assignment_set(
+            chosen_spec, 1, with_planted, requested, annotators, (), assigns_items
+        )
+
+    given, (items, first) = first_set(spec, source.items, make_first)
+    notes += describe_surplus(spec, source.items, given)
+    held = {item.id for item in given}
+    sources = {name: record for name, record in source.records.items() if name in held}
     earlier, origin = RoundFolder(Path(spec.items)), _origin(spec)
     facts = {"annotators_sha256": annotators_fingerprint(annotators)}
     if origin is not None:
-        add_link(origin, "round", folder.path)  # before the round holds its texts
-        workspace = str(origin.resolve()) if is_workspace(origin) else earlier.source_paths().get("workspace")
+        records = ((item.id, sources.get(item.id)) for item in items)
+        link_items(origin, "round", folder.path, records)  # before the round holds its texts
+        workspace = (
+            str(origin.resolve())
+            if is_workspace(origin)
+            else earlier.source_paths().get("workspace")
+        )
         facts |= {"workspace": workspace} if workspace else {}
     if not has_salt:
         folder.write_private("salt", f"{salt.hex()}\n")
     folder.write_records(ANNOTATORS, annotators)
+    if spec.annotators:
+        store_exported(folder, annotators, read_export(Path(spec.annotators)))
     paths = {name: str(getattr(spec, name)) for name in PATHS}
     folder.write_private("source_paths.json", json_line(paths | facts))
     write_jsonl(folder.path / "items.jsonl", (item.to_dict() for item in items))
-    write_jsonl(folder.path / SOURCES, ({"id": name, "record": one} for name, one in sorted(source.records.items())))
+    write_jsonl(
+        folder.path / SOURCES,
+        ({"id": name, "record": one} for name, one in sorted(sources.items())),
+    )
     for language, text in texts.items():
         write_text(folder.path / "guidelines" / f"{language}.md", text)
     write_text(folder.path / ".gitignore", "private/\nspreadsheets/\nlinks.jsonl\n")
@@ -210,10 +292,14 @@ def _write_round(
         "spec": spec.to_dict() | {name: Path(path).name for name, path in paths.items()},
         "languages": list(languages),
         "questions": [question.name for question in questions],
-        "items_sha256": items_fingerprint(items),
+        "items_sha256": items_fingerprint(as_given(given)),
     }
+    if source.drawn:
+        manifest["sample"] = dict(source.drawn)
     if earlier.exists:
-        manifest["adjudicates" if spec.kind == "adjudication" else "continues"] = round_reference(earlier.path)
+        manifest["adjudicates" if spec.kind == "adjudication" else "continues"] = round_reference(
+            earlier.path
+        )
     write_json(folder.path / "round.json", manifest)
     return first
 
@@ -226,16 +312,30 @@ def _origin(spec: RoundSpec) -> Path | None:
 # --- Collect ----------------------------------------------------------------------------------------------------------
 
 
-def round_status(path: Path) -> Status:
-    """Collect new annotations of an open round, and return its status. A closed one loses what was erased from it."""
+def round_status(path: Path, *, submissions: Path | None = None) -> Status:
+    """Collect new annotations of an open round, and return its status. A closed one loses what was erased from it.
+
+    `submissions` is Prolific's export: notes say who submitted, with the code or without, and is not done.
+    """
     folder = RoundFolder(path).require()
+    open_platform(folder.spec().where)
     if folder.state != "closed" and folder.assignment_sets():
         with folder.locked():
             state = read_state(folder)
             # Another process may have closed the round before this one locked it.
             if state.phase != "closed":
                 state.require_published()
-                return status_of(*_collect(state), quality=True)
+                exported = take_export(state, submissions) if submissions is not None else []
+                state, collected, new = collect_annotations(state)
+                status = status_of(state, collected, new, quality=True)
+                return replace(
+                    status, notes=(*exported, *status.notes, *write_done(state, status.missing))
+                )
+    if submissions is not None:
+        raise RoundError(
+            f"{path}: this round is {folder.state}; `h2htalk round close {path} --submissions {submissions}` reads an "
+            "export of a closed round"
+        )
     state, notes = read_state(folder), list[str]()
     items = [one.id for one in folder.erased_items()]
     # Spreadsheets may have come back after closing.
@@ -248,7 +348,7 @@ def round_status(path: Path) -> Status:
     return status_of(state, Collected(notes=tuple(notes)), quality=True)
 
 
-def _collect(state: RoundState) -> tuple[RoundState, Collected, int]:
+def collect_annotations(state: RoundState) -> tuple[RoundState, Collected, int]:
     """Collect annotations, and store the new ones of active annotators; of those who left, a note counts them.
 
     Return the state with them, what the platform holds, and the number of stored annotations.
@@ -256,7 +356,11 @@ def _collect(state: RoundState) -> tuple[RoundState, Collected, int]:
     collected = open_platform(state.spec.where).collect(state)
     changed, removed = changes(state.stored, collected.annotations), state.removed
     new = [annotation for annotation in changed if annotation.annotator in state.active]
-    ignored = {one.key[:2] for one in changed if one.annotator not in state.active and one.annotator not in removed}
+    ignored = {
+        one.key[:2]
+        for one in changed
+        if one.annotator not in state.active and one.annotator not in removed
+    }
     if ignored:
         names = {annotator.id: annotator.name for annotator in state.annotators}
         who = ", ".join(sorted({names[annotator] for _, annotator in ignored}))
@@ -272,7 +376,11 @@ def _collect(state: RoundState) -> tuple[RoundState, Collected, int]:
 
 
 def close_round(
-    path: str | Path, *, force: bool = False, adjudication: str | Path | None = None
+    path: str | Path,
+    *,
+    force: bool = False,
+    adjudication: str | Path | None = None,
+    submissions: str | Path | None = None,
 ) -> tuple[Status, list[Decision]]:
     """Close a round and write its decisions, agreement and statistics.
 
@@ -287,32 +395,58 @@ def close_round(
         'closed'
 
     `force` closes although assignments are missing or annotations have mistakes, and both are recorded; else they are a
-    RoundError, as is an adjudication that is open or about another round.
+    RoundError, as is an adjudication that is open or about another round. `submissions` is Prolific's export, for the
+    payment: it says which submissions get no reward.
     """
+    AGREEMENT.require()
     folder = RoundFolder(as_path(path, "path")).require()
-    other = read_adjudication(as_path(adjudication, "adjudication"), folder) if adjudication is not None else None
+    open_platform(folder.spec().where)
+    other = (
+        read_adjudication(as_path(adjudication, "adjudication"), folder)
+        if adjudication is not None
+        else None
+    )
     with folder.locked():
-        return _close(read_state(folder), force, other)
+        state, notes = read_state(folder), list[str]()
+        if submissions is not None:
+            state.require_published()
+            notes = take_export(state, as_path(submissions, "submissions"))
+        status, decisions = _close(state, force, other)
+    return replace(status, notes=(*notes, *status.notes)), decisions
 
 
-def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) -> tuple[Status, list[Decision]]:
+def _close(
+    state: RoundState, force: bool, other: RoundOutcome | None = None
+) -> tuple[Status, list[Decision]]:
     state.require_published()
     closed, collected, new = state.phase == "closed", Collected(), 0
     if not closed:
-        state, collected, new = _collect(state)
+        state, collected, new = collect_annotations(state)
     status, spec = status_of(state, collected, new), state.spec
     if not closed and not force:
         require_complete(state.folder.path, status)
-    fewer = below_overlap(spec, state.items, {name: status.by_item[name] for name in status.exhausted})
+    fewer = below_overlap(
+        spec, state.items, {name: status.by_item[name] for name in status.exhausted}
+    )
     missing, notes = sum(status.missing.values()), state.describe_removed()
     if not closed:
         if missing:
-            notes.append(f"closed without {counted(missing, 'assignment')} of {counted(len(status.missing), 'item')}")
+            notes.append(
+                f"closed without {counted(missing, 'assignment')} of {counted(len(status.missing), 'item')}"
+            )
         if status.mistakes:
             notes += [f"closed with {counted(len(status.mistakes), 'mistake')}:", *status.mistakes]
         notes += describe_below_overlap(spec, fewer, "annotations")
-    annotations = list(state.annotations.values())
-    decisions = decide(state.items, state.questions, annotations, spec.annotators_per_item, spec.ties.dawid_skene)
+    annotations = state.judged
+    decisions = decide(
+        state.judged_items,
+        state.questions,
+        annotations,
+        spec.annotators_per_item,
+        spec.ties.dawid_skene,
+    )
+    if closed and state.folder.erased_votes() and (state.folder.path / DECISIONS).exists():
+        decisions = keep_modelled(decisions, read_decisions(state.folder))
     if other is not None:
         notes.append(store_adjudications(state.folder, other, decisions))
     stored = read_adjudications(state.folder)
@@ -321,17 +455,31 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
         earlier = counted(unapplied, "earlier adjudication is", "earlier adjudications are")
         notes.append(f"{earlier} not applied: later annotations changed the tie")
     write_jsonl(state.folder.path / "decisions.jsonl", map(asdict, decisions))
-    notes += write_statistics(state)
+    # Payments take the reward off for whom a list for approval has named.
+    done_notes = write_done(state, status.missing)
+    notes += [*write_statistics(state), *done_notes]
+    notes += describe_readers(state.items, state.annotations.values(), state.questions)
     if not closed:
         if status.ties:
-            ties, path = counted(status.ties, "item is tied and could", "items are tied and could"), state.folder.path
+            ties, path = (
+                counted(status.ties, "item is tied and could", "items are tied and could"),
+                state.folder.path,
+            )
             notes.append(
                 f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
                 f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
             )
         notes += open_platform(spec.where).close(state)
         mistakes = len(status.mistakes)
-        facts = {"missing": missing, "mistakes": mistakes, "below_overlap": fewer, "annotations": len(state.stored)}
+        facts = {
+            "missing": missing,
+            "mistakes": mistakes,
+            "below_overlap": fewer,
+            "annotations": len(state.stored),
+        }
+        facts[LISTED_FOR_APPROVAL] = sum(one.listed for one in read_submissions(state.folder))
+        if lists := read_stored_lists(state.folder):
+            facts[LISTS_MADE] = len(lists)
         state.folder.add_event("closed", incomplete=bool(missing or mistakes), **facts)
     return replace(status, state="closed", notes=(*status.notes, *notes)), decisions
 
@@ -340,7 +488,11 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
 
 
 def reopen_round(
-    path: Path, *, without: Sequence[str] = (), annotators: Path | None = None
+    path: Path,
+    *,
+    without: Sequence[str] = (),
+    annotators: Path | None = None,
+    replace_ids: bool = False,
 ) -> tuple[Status, list[str]]:
     """Give items that need more annotators to others than those who annotated them or left.
 
@@ -348,7 +500,8 @@ def reopen_round(
     any, or if annotations came after it was closed. If the call is interrupted, the same call completes it.
 
     Annotations by annotators who left, whose names are in `without`, stay. The CSV file `annotators` lists those who
-    join or return, or whose languages or consent changed; annotations by those who return count, too.
+    join or return, or whose languages or consent changed; annotations by those who return count, too. A list that gives
+    an annotator another participant's id is refused unless `replace_ids`.
     """
     folder = RoundFolder(path).require()
     with folder.locked():
@@ -358,16 +511,29 @@ def reopen_round(
         platform.check(state)
         closed = state.phase == "closed"
         collected = platform.collect(state)
-        known = state.require_annotators(without)
+        known, notes = state.require_annotators(without), list[str]()
+        exported: Mapping[str, ExportedSubmission] = {}
         if annotators is not None:
-            known = merge_annotators(state.annotators, read_annotators(annotators, folder.salt()), annotators)
-        gone = {annotator.id for annotator in known.values() if annotator.name in without} | state.removed.keys()
-        changed = tuple(replace(one, active=False) if one.id in gone else one for one in known.values())
-        new = [one for one in changes(state.stored, collected.annotations) if one.annotator not in state.removed]
+            known, exported = _read_list(state, annotators, notes, replace_ids=replace_ids)
+        gone = {
+            annotator.id for annotator in known.values() if annotator.name in without
+        } | state.removed.keys()
+        changed = tuple(
+            replace(one, active=False) if one.id in gone else one for one in known.values()
+        )
+        new = [
+            one
+            for one in changes(state.stored, collected.annotations)
+            if one.annotator not in state.removed
+        ]
         # The decisions of a closed round stand until it is open again. Annotations by those who left wait for them.
         returning = {annotator.id for annotator in changed if annotator.active} - state.active
         now = [] if closed else [one for one in new if one.annotator in state.active]
-        late = [one for one in new if one.annotator in returning or (closed and one.annotator in state.active)]
+        late = [
+            one
+            for one in new
+            if one.annotator in returning or (closed and one.annotator in state.active)
+        ]
         state = state.add(now)
         counts = state.add(late, store=False)
         needed = counts.requests(changed, ties=True)
@@ -375,66 +541,109 @@ def reopen_round(
         pending = pending_annotations(
             items, state.sets, changed, counts.annotations, counts.completed, collected.offered
         )
-        requested, exhausted = annotations_to_request(needed, pending, replace=not platform.assigns_items)
+        requested, exhausted = annotations_to_request(
+            needed, pending, replace=not platform.assigns_items
+        )
         reopens = closed and bool(late or needed)
-        if not needed and not reopens and not (now or late) and changed == state.annotators:
-            raise RoundError(f"{path}: every item already has enough annotators; nothing to hand out")
-        unchanged = closed or changed == state.annotators
-        if exhausted and unchanged and not requested and not late:
+        is_paid_otherwise = _is_paid_otherwise(state, changed, exported)
+        if (
+            not needed
+            and not reopens
+            and not (now or late)
+            and changed == state.annotators
+            and not is_paid_otherwise
+        ):
             raise RoundError(
-                f"{path}: {counted(exhausted, 'item needs', 'items need')} more annotators, but no eligible "
-                "annotator is left; add some with --annotators, or close the round and open an adjudication of its "
-                "ties; nothing was changed"
+                f"{path}: every item already has enough annotators; nothing to hand out"
             )
+        nobody = describe_exhausted(exhausted, counts.requests(changed), pending)
+        if exhausted and not requested and not late:
+            if (closed or changed == state.annotators) and not is_paid_otherwise:
+                raise RoundError(
+                    f"{path}: nothing to hand out, and nothing was changed: {'; '.join(nobody)}"
+                )
+            reopens = False
         waiting = sum(one.pending for one in pending.values())
-        messages = [_describe_requests(requested, exhausted, waiting)]
+        messages = [*notes, describe_requests(requested, nobody, waiting)]
         messages += state.describe_removed() if annotators else []
         sets = state.sets
         if requested:
-            assigned = {(one.item, one.annotator) for earlier in sets for one in earlier.assignments}
-            assigned |= {(item, annotator) for item, annotator, _ in state.annotations}
-            sets += (make_assignment_set(
-                state.spec, len(sets) + 1, state.items, requested, changed, assigned, platform.assigns_items
-            ),)  # fmt: skip
+            sets += (_further_set(state, requested, changed, platform.assigns_items),)
         renamed: list[str] = []
         if requested or reopens:
             # The event comes first: interrupted after any later write, the round is open, so that closing it again
             # misses nothing that was published or collected.
             renamed = folder.archive_outcome()
             assignments = sum(requested.values())
-            folder.add_event("reopened", items=len(requested), assignments=assignments, left=len(without))
+            folder.add_event(
+                "reopened", items=len(requested), assignments=assignments, left=len(without)
+            )
+            renamed += folder.archive_bonus()
         folder.add_annotations(late)
-        messages += _write_annotators(state, changed)
+        messages += write_annotators(state, changed)
+        messages += describe_statuses(store_exported(folder, changed, exported))
         folder.write_records(ASSIGNMENT_SETS, sets)
         state = read_state(folder)
         messages += platform.publish(state)
+        if requested:
+            messages += describe_crowded_sessions(sets[-1], state.items, state.spec.care)
         if renamed:
-            messages.append(f"the round is open again; earlier results were renamed to {', '.join(renamed)}")
+            messages.append(
+                f"the round is open again; earlier results were renamed to {', '.join(renamed)}"
+            )
         if late:
             by = "that came after closing" if closed else "by returning annotators"
-            messages.append(f"annotations of {counted(len({one.key[:2] for one in late}), 'item')} {by} count now")
+            messages.append(
+                f"annotations of {counted(len({one.key[:2] for one in late}), 'item')} {by} count now"
+            )
         folder.protect()
         return status_of(state, Collected()), messages
 
 
-def _describe_requests(requested: Mapping[str, int], exhausted: int, waiting: int) -> str:
-    """Return what is handed out (item -> annotators), or why nothing is.
+def _is_paid_otherwise(
+    state: RoundState, annotators: Sequence[Annotator], exported: Mapping[str, ExportedSubmission]
+) -> bool:
+    """Return whether a list has participant ids, completion codes or statuses that the round does not have."""
+    before = {one.id: (one.participant_id, one.completion_code) for one in state.annotators}
+    after = {
+        one.id: (one.participant_id, one.completion_code) for one in annotators if one.id in before
+    }
+    return any(before[annotator] != facts for annotator, facts in after.items()) or bool(
+        changed_statuses(state.folder, annotators, exported)
+    )
 
-    `exhausted` items have too few annotators; of items that need more, `waiting` assignments are pending.
+
+def _further_set(
+    state: RoundState,
+    requested: Mapping[str, int],
+    annotators: Sequence[Annotator],
+    assigns_items: bool,
+) -> AssignmentSet:
+    """Return an assignment set after those of the round, for annotators who did not have the items."""
+    assigned = {(one.item, one.annotator) for earlier in state.sets for one in earlier.assignments}
+    assigned |= {(item, annotator) for item, annotator, _ in state.annotations}
+    number = len(state.sets) + 1
+    handed_out = {name for earlier in state.sets for name in earlier.requested}
+    return make_assignment_set(
+        state.spec, number, state.items, requested, annotators, assigned, assigns_items, handed_out
+    )
+
+
+def _read_list(
+    state: RoundState, path: Path, notes: list[str], *, replace_ids: bool
+) -> tuple[dict[str, Annotator], dict[str, ExportedSubmission]]:
+    """Return all annotators by name after a further list, and participant id -> submission if it is Prolific's export.
+
+    `notes` gets messages on the list. Raise RoundError.
     """
-    nobody = f"no eligible annotator is left for {counted(exhausted, 'item')}"
-    if requested:
-        assignments = counted(sum(requested.values()), "assignment")
-        return f"handed out {assignments} of {counted(len(requested), 'item')}{f'; {nobody}' if exhausted else ''}"
-    if waiting:
-        return (
-            f"nothing new to hand out: {counted(waiting, 'assignment is', 'assignments are')} still pending; wait, or "
-            "name annotators who left with --without"
-        )
-    return f"nothing to hand out: {nobody if exhausted else 'every item already has enough annotators'}"
+    exported = read_export(path)
+    # An export in which every submission has ended still says who gets no reward.
+    listed = read_annotators(path, state.folder.salt(), notes, may_be_empty=bool(exported))
+    state.folder.require_not_erased(listed, path)
+    return merge_annotators(state.annotators, listed, path, replace_ids=replace_ids), exported
 
 
-def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> list[str]:
+def write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> list[str]:
     """Store the round's annotators; record who joined, left or changed, by salted hash.
 
     Removed annotators stay as they are listed, so that they can be restored.
@@ -447,14 +656,20 @@ def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> lis
         "annotators",
         joined=[annotator.id for annotator in other if annotator.id not in before],
         left=[annotator.id for annotator in other if not annotator.active],
-        changed=[annotator.id for annotator in other if annotator.active and annotator.id in before],
+        changed=[
+            annotator.id for annotator in other if annotator.active and annotator.id in before
+        ],
     )
+    replaced = describe_replaced_ids(state.folder, state.annotators, annotators)
+    store_replaced_ids(state.folder, state.annotators, annotators)
     kept = {one.id: one for one in state.folder.listed_annotators() if one.id in state.removed}
     state.folder.write_records(ANNOTATORS, (kept.get(one.id, one) for one in annotators))
-    return ["the list of annotators was updated"]
+    return ["the list of annotators was updated", *replaced]
 
 
-def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool = False) -> tuple[Status, list[str]]:
+def remove_annotator(
+    path: str | Path, name: str, *, why: str = "", undo: bool = False
+) -> tuple[Status, list[str]]:
     """Remove an annotator's answers from decisions, agreement, statistics and overlap, or restore them with `undo`.
 
     The answers stay in annotations.jsonl and payment.csv; what the annotator answers later is not stored. Results of a
@@ -463,7 +678,9 @@ def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool =
     """
     folder = RoundFolder(as_path(path, "path")).require()
     if not why.strip() and not undo:
-        raise RoundError("give the reason with --why; events.jsonl keeps it beside a hash of the name")
+        raise RoundError(
+            "give the reason with --why; events.jsonl keeps it beside a hash of the name"
+        )
     with folder.locked():
         state = read_state(folder)
         state.require_published()
@@ -472,7 +689,12 @@ def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool =
         changes_it = (annotator in state.removed) == undo
         if changes_it:
             renamed = folder.archive_outcome() if closed else []
-            folder.add_event("restored" if undo else "removed", annotator=annotator, why=why.strip(), closed=closed)
+            folder.add_event(
+                "restored" if undo else "removed",
+                annotator=annotator,
+                why=why.strip(),
+                closed=closed,
+            )
         state = read_state(folder)
         done = "count again" if undo else "do not count any more"
         already = "" if changes_it else ", as before this command"
@@ -482,11 +704,19 @@ def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool =
             return status_of(state, Collected()), messages
         status, _ = _close(state, force=False)
     if renamed:
-        messages.append(f"the decisions were made anew; earlier results were renamed to {', '.join(renamed)}")
+        messages.append(
+            f"the decisions were made anew; earlier results were renamed to {', '.join(renamed)}"
+        )
     short = {item: status.by_item[item] for item in {*status.missing, *status.exhausted}}
-    messages += describe_below_overlap(state.spec, below_overlap(state.spec, state.items, short), "annotations")
+    messages += describe_below_overlap(
+        state.spec, below_overlap(state.spec, state.items, short), "annotations"
+    )
     if status.missing:
-        messages.append(f"the round stays closed; `h2htalk round reopen {folder.path}` asks other annotators")
+        messages.append(
+            f"the round stays closed; `h2htalk round reopen {folder.path}` asks other annotators"
+        )
     if "adjudicates" in state.manifest:
-        messages.append("apply this adjudication again: `h2htalk round close ROUND --adjudication` with this folder")
+        messages.append(
+            "apply this adjudication again: `h2htalk round close ROUND --adjudication` with this folder"
+        )
     return status, messages

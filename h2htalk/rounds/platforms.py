@@ -5,11 +5,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, Self, cast
+from pathlib import Path
+from typing import Any, Protocol, Self, cast
 
+from h2htalk.data.files import read_toml
 from h2htalk.errors import MissingExtraError, RoundError, quoted, suggest
+from h2htalk.extras import INSTALL_ROUNDS
 from h2htalk.rounds.annotations import Annotation
+from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.round_folder import RoundState
+from h2htalk.rounds.settings import PLATFORM
 
 PLATFORMS = {
     "spreadsheets": "h2htalk.rounds.spreadsheets.platform:SpreadsheetPlatform",
@@ -36,6 +41,14 @@ class Message(str):
 
 
 @dataclass(frozen=True, slots=True)
+class ServerWords:
+    """What a server calls an item that it shows, and an answer to one; its page, in messages to the manager."""
+
+    record: str
+    response: str
+
+
+@dataclass(frozen=True, slots=True)
 class Collected:
     """What a platform holds: everything that annotators submitted or skipped, as it is now, and notes for the manager.
 
@@ -49,6 +62,19 @@ class Collected:
     notes: tuple[str, ...] = ()
     started: frozenset[tuple[str, str]] = frozenset()
     offered: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What was removed from a platform, and what is left there.
+
+    `removed` and `left` are messages for the manager: what is gone; what is out of reach, or was not this round's.
+    `unfinished`: something is left that the same command would remove with another key.
+    """
+
+    removed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    unfinished: bool = False
 
 
 class Platform(Protocol):
@@ -66,7 +92,20 @@ class Platform(Protocol):
         """Return what annotators have submitted so far; raise RoundError if the platform cannot be read."""
 
     def close(self, state: RoundState) -> list[str]:
-        """Stop accepting annotations where the platform can; return messages for the manager."""
+        """End the annotators' access where the platform can; return messages for the manager."""
+
+    def delete(self, state: RoundState) -> Removal:
+        """Delete all that the round made there; called again, also after a kill, it deletes what is left.
+
+        Raise RoundError if the platform cannot be reached.
+        """
+
+    def erase_annotator(self, state: RoundState, annotator: Annotator) -> Removal:
+        """Delete an annotator's answers, and their account if the round made it and nobody else uses it.
+
+        Called again, also after a kill, it deletes what is still there. Raise RoundError if the platform cannot be
+        reached.
+        """
 
     def erase(self, state: RoundState, items: Collection[str]) -> Iterable[str]:
         """Remove items, with their answers, that the round does not contain any more; yield what is out of reach.
@@ -74,6 +113,17 @@ class Platform(Protocol):
         Called again, also after a kill, it removes what is still there. Raise RoundError if the platform cannot be
         reached, or some of it could not be searched.
         """
+
+
+def require_platform(options: Mapping[str, Any], settings: Path | None = None) -> None:
+    """Raise as `open_platform` for the platform that a round's options or file of settings name.
+
+    Commands call it before they read the items of a round that they open.
+    """
+    stored = read_toml(settings) if settings is not None else {}
+    where = {**stored, **options}.get("where", PLATFORM)
+    if isinstance(where, str):  # what is no text is refused with the other settings
+        open_platform(where)
 
 
 def open_platform(name: str) -> Platform:
@@ -86,4 +136,4 @@ def open_platform(name: str) -> Platform:
     try:
         return cast(Platform, getattr(importlib.import_module(module), attribute)())
     except ModuleNotFoundError as error:
-        raise MissingExtraError(f"a round on {name}", 'pip install "h2htalk[rounds]"') from error
+        raise MissingExtraError(f"a round on {name}", INSTALL_ROUNDS) from error

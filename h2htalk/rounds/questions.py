@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from h2htalk.data.readers.reads import ReadGate
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError, quoted
 
@@ -50,6 +51,8 @@ class Question:
         ratings: ascending whole numbers.
         required: whether an item is incomplete without an answer; with `after`, only if the question is asked.
         after: (question, label): asked only if that question has that answer.
+        gates: of a reading question, the gates of a release for which its answers are readings. Such a question is no
+            vote: a "yes" by one person decides it.
     """
 
     name: str
@@ -58,6 +61,12 @@ class Question:
     ratings: tuple[int, ...] = ()
     required: bool = True
     after: tuple[str, str] | None = None
+    gates: tuple[ReadGate, ...] = ()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it asks what somebody who reads the item has found: a "yes" by one person decides it."""
+        return bool(self.gates)
 
     @property
     def always_required(self) -> bool:
@@ -116,7 +125,10 @@ COMMENT = Question("comment", "text", required=False)
 QUESTIONS: Mapping[Kind, tuple[Question, ...]] = {
     "crowd": (SUBTASK, KEEP, Question("quality", "rating", ratings=FIVE_POINTS)),
     "expert": (
-        *(Question(name, "rating", ratings=FIVE_POINTS) for name in ("accuracy", "consistency", "domain_compliance")),
+        *(
+            Question(name, "rating", ratings=FIVE_POINTS)
+            for name in ("accuracy", "consistency", "domain_compliance")
+        ),
         KEEP,
         COMMENT,
     ),
@@ -130,13 +142,34 @@ QUESTIONS: Mapping[Kind, tuple[Question, ...]] = {
 }
 KINDS: tuple[Kind, ...] = tuple(QUESTIONS)
 
+# --- Reading questions ------------------------------------------------------------------------------------------------
 
-def questions_for(kind: Kind, labels: Sequence[Sequence[str]]) -> tuple[Question, ...]:
+Ask = Literal["minor", "explicit", "crisis"]
+NO, YES, UNSURE = READING_LABELS = ("no", "yes", "unsure")
+HARMFUL = Question("harmful", "label", READING_LABELS, gates=("companion_harm", "personal_data"))
+# What the setting `ask` adds.
+ASKED: Mapping[Ask, Question] = {
+    "minor": Question("minor", "label", READING_LABELS, gates=("minors",)),
+    "explicit": Question("explicit", "label", READING_LABELS, gates=("explicit_content",)),
+    "crisis": Question("crisis", "label", READING_LABELS, gates=("crisis_care",)),
+}
+READING_QUESTIONS: Mapping[str, Question] = {one.name: one for one in (HARMFUL, *ASKED.values())}
+# Kinds of rounds that ask `HARMFUL`. Those of an earlier version did not.
+READING_KINDS: tuple[Kind, ...] = ("crowd", "expert")
+
+
+def questions_for(
+    kind: Kind, labels: Sequence[Sequence[str]], reading: Collection[str] = ()
+) -> tuple[Question, ...]:
     """Return the questions of a round whose items name `labels`; an adjudication of tied labels asks for one of them.
 
-    Raise RoundError if only some items of an adjudication name labels.
+    `reading` are the names of its reading questions, which come before a comment. Raise RoundError if only some items
+    of an adjudication name labels.
     """
-    questions = QUESTIONS[kind]
+    asked = QUESTIONS[kind]
+    if kind == "safety" and reading:  # about whole dialogues, in which there is no reply to rate
+        asked = (COMMENT,)
+    questions = _with_reading(asked, reading)
     if kind != "adjudication" or not any(labels):
         return questions
     if not all(len(set(named)) > 1 for named in labels):
@@ -146,3 +179,15 @@ def questions_for(kind: Kind, labels: Sequence[Sequence[str]]) -> tuple[Question
         )
     choices = tuple(sorted({label for named in labels for label in named}))
     return (Question("label", "label", choices), *questions[1:])
+
+
+def _with_reading(questions: Sequence[Question], reading: Collection[str]) -> tuple[Question, ...]:
+    read = [question for name, question in READING_QUESTIONS.items() if name in reading]
+    comments = [question for question in questions if question.form == "text"]
+    others = [question for question in questions if question.form != "text"]
+    return (*others, *read, *comments)
+
+
+def voted(questions: Iterable[Question]) -> list[Question]:
+    """Return the questions that are decided by counting: agreement with others says nothing of the reading ones."""
+    return [question for question in questions if not question.is_reading]

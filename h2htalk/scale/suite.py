@@ -27,10 +27,19 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.data.files import read_json_object, read_toml
 from h2htalk.data.records import STRICT, Text, read_record
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, H2HTalkError, IncompleteError, counted, listed, quoted, suggest
+from h2htalk.errors import (
+    ConfigError,
+    H2HTalkError,
+    IncompleteError,
+    counted,
+    listed,
+    quoted,
+    suggest,
+)
+from h2htalk.scale.attempts import Shard, read_attempts, winner_of
 from h2htalk.scale.merge import merge
-from h2htalk.scale.places import Place
-from h2htalk.scale.shards import Shard, evaluate_shard, read_attempts, winner_of
+from h2htalk.scale.shards import evaluate_shard
+from h2htalk.scale.storage_folder import StorageFolder
 from h2htalk.text.tables import Table
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}")
@@ -46,17 +55,27 @@ class SuiteModel:
     model: str = ""  # `ENGINE:NAME`
     unknown: str = ""  # why the model cannot be told, instead of one: it is listed, and not run
     size: Annotated[float, Field(gt=0)] | None = None  # billions of parameters
-    gpus: Annotated[int, Field(ge=0, le=64)] | None = None  # of one copy; 1 of `vllm:` and `hf:` when left out, else 0
+    gpus: Annotated[int, Field(ge=0, le=64)] | None = (
+        None  # of one copy; 1 of `vllm:` and `hf:` when left out, else 0
+    )
     hours: Annotated[float, Field(ge=0)] | None = None  # of one run, on these GPUs
     cost: Annotated[float, Field(ge=0)] | None = None  # of one run, in US dollars
-    shards: Annotated[int, Field(ge=1, le=1000)] | None = None  # machines that share one of its runs
+    shards: Annotated[int, Field(ge=1, le=1000)] | None = (
+        None  # machines that share one of its runs
+    )
     note: str = ""
     engine_options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    evaluate: Mapping[str, Any] = field(default_factory=dict)  # settings of `h2htalk evaluate` for it alone
+    evaluate: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # settings of `h2htalk evaluate` for it alone
 
     @property
     def label(self) -> str:
         return self.name or self.model
+
+    @property
+    def hosted(self) -> bool:
+        return parse_model(self.model)[0].hosted
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +93,9 @@ class SlurmSettings:
     merge: tuple[str, ...] = ()  # options for the job that merges
     setup: str = ""  # lines of shell before each task
     command: Text = "h2htalk"
-    array_limit: Annotated[int, Field(ge=1)] | None = None  # highest index of an array; asked of the site if left out
+    array_limit: Annotated[int, Field(ge=1)] | None = (
+        None  # highest index of an array; asked of the site if left out
+    )
     tasks_at_once: Annotated[int, Field(ge=1)] | None = None  # of each array; all when left out
 
 
@@ -89,45 +110,63 @@ class Suite:
     splits: Annotated[tuple[Text, ...], Field(min_length=1)] = ("mini",)
     sap: Annotated[tuple[Text, ...], Field(min_length=1)] = ("full",)
     seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (0,)
-    max_cost: Annotated[float, Field(ge=0)] | None = None  # US dollars of all runs; each run and shard gets its share
-    shards: Annotated[int, Field(ge=1, le=1000)] = 1  # machines that share one run, where a model does not say
-    evaluate: Mapping[str, Any] = field(default_factory=dict)  # other settings of `h2htalk evaluate`
+    max_cost: Annotated[float, Field(ge=0)] | None = (
+        None  # US dollars of all runs; each run and shard gets its share
+    )
+    shards: Annotated[int, Field(ge=1, le=1000)] = (
+        1  # machines that share one run, where a model does not say
+    )
+    evaluate: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # other settings of `h2htalk evaluate`
     slurm: SlurmSettings = field(default_factory=SlurmSettings)
 
 
 @dataclass(frozen=True, slots=True)
+class MissingShards:
+    """The numbers of a run's shards that are not finished, and of those that are finished with failed calls."""
+
+    unfinished: list[int]
+    failed: list[int]
+
+
+@dataclass(frozen=True, slots=True)
 class SuiteRun:
-    """A run of a suite. `spec.out` is its folder; its shards' attempts lie in `place`."""
+    """A run of a suite. `spec.out` is its folder; its shards' attempts lie in `storage`."""
 
     name: str
     model: SuiteModel
     spec: EvaluateSpec
-    place: Place
+    storage: StorageFolder
     shards: int
 
     @property
     def paid(self) -> bool:
-        return parse_model(self.spec.model)[0].hosted
+        return self.model.hosted
 
     @property
     def gpus(self) -> int:
         """GPUs of one copy of the model here; none of a hosted one."""
-        asked = int(self.spec.engine in ("vllm", "hf")) if self.model.gpus is None else self.model.gpus
-        return 0 if self.paid else asked
+        if self.paid:
+            return 0
+        if self.model.gpus is None:
+            return int(self.spec.engine in ("vllm", "hf"))
+        return self.model.gpus
 
-    def missing(self) -> tuple[list[int], list[int]]:
-        """The numbers of the shards that are not finished, and of those with failed calls, read from their marks; none
-        of a run that was begun as a whole."""
-        if self.whole:
-            return [], []
-        winners = {
-            n: winner_of(read_attempts(self.place / Shard(n, self.shards).folder)) for n in range(1, self.shards + 1)
-        }
-        lacking = [number for number, winner in winners.items() if winner is None]
-        return lacking, [number for number, winner in winners.items() if winner is not None and winner.failed]
+    def missing(self) -> MissingShards:
+        """The shards to run, read from their marks; none of a run that was begun as a whole."""
+        missing = MissingShards(unfinished=[], failed=[])
+        numbers = range(0) if self.begun_whole else range(1, self.shards + 1)
+        for number in numbers:
+            winner = winner_of(read_attempts(self.storage / Shard(number, self.shards).folder))
+            if winner is None:
+                missing.unfinished.append(number)
+            elif winner.failed:
+                missing.failed.append(number)
+        return missing
 
     @property
-    def whole(self) -> bool:
+    def begun_whole(self) -> bool:
         """Whether it was begun in its folder, without shards."""
         manifest = self.spec.out_path / "run.json"
         return manifest.exists() and "shards" not in read_json_object(manifest)
@@ -137,53 +176,81 @@ def read_suite(path: Path) -> Suite:
     """Read a suite. Raises ConfigError, with a line for each key that is unknown or wrong."""
     unknown = "docs/how-to/scale.md lists them"
     suite = read_record(Suite, read_toml(path), str(path), error=ConfigError, unknown=unknown)
-    for one in suite.models:
-        if bool(one.model) == bool(one.unknown):
-            either = "a model has a `model` or says why it is `unknown`, not both"
-            raise ConfigError(f"{path}: {quoted(one.label)}: {either}")
-        if one.unknown:
+    for model in suite.models:
+        if bool(model.model) == bool(model.unknown):
+            raise ConfigError(
+                f"{path}: {quoted(model.label)}: a model has a `model` or says why it is `unknown`, not both"
+            )
+        if model.unknown:
             continue
         try:
-            engine, name = parse_model(one.model)
+            engine, name = parse_model(model.model)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from error
-        if engine.name in ("vllm", "hf") and not name.startswith((".", "/", "~")) and not _HUB_ID.fullmatch(name):
-            form = "neither a folder (./NAME) nor a name on the Hub (OWNER/NAME)"
-            raise ConfigError(f"{path}: {quoted(one.model)}: {form}")
+        is_folder = name.startswith((".", "/", "~"))
+        if engine.name in ("vllm", "hf") and not is_folder and not _HUB_ID.fullmatch(name):
+            raise ConfigError(
+                f"{path}: {quoted(model.model)}: neither a folder (./NAME) nor a name on the Hub (OWNER/NAME)"
+            )
+    settings = [suite.evaluate, *(model.evaluate for model in suite.models)]
     for name in ("model", "split", "out", "sap", "seed", "max_cost"):
-        if any(name in settings for settings in (suite.evaluate, *(one.evaluate for one in suite.models))):
-            raise ConfigError(f"{path}: evaluate.{name}: belongs to the suite or a model, not to `evaluate`")
+        if any(name in names for names in settings):
+            raise ConfigError(
+                f"{path}: evaluate.{name}: belongs to the suite or a model, not to `evaluate`"
+            )
     return suite
 
 
 def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
     """The runs of a suite, or those of `chosen` names, in the order of the file. Raises ConfigError."""
-    each = [*product([one for one in suite.models if one.model], suite.splits, suite.sap, suite.seeds)]
-    paid = sum(parse_model(model.model)[0].hosted for model, *_ in each)
-    runs, names = list[SuiteRun](), list[str]()
-    for model, split, sap, seed in each:
-        several = ((split, suite.splits), (f"sap {sap}", suite.sap), (f"seed {seed}", suite.seeds))
-        words = [model.label.partition(":")[2] or model.label, *(word for word, all_of in several if len(all_of) > 1)]
+    models = [model for model in suite.models if model.model]
+    combinations = [*product(models, suite.splits, suite.sap, suite.seeds)]
+    paid = sum(model.hosted for model, *_ in combinations)
+    runs: list[SuiteRun] = []
+    names: list[str] = []
+    for model, split, sap, seed in combinations:
+        # The model, and what of the others differs between the runs.
+        words = [model.label.partition(":")[2] or model.label]
+        if len(suite.splits) > 1:
+            words.append(split)
+        if len(suite.sap) > 1:
+            words.append(f"sap {sap}")
+        if len(suite.seeds) > 1:
+            words.append(f"seed {seed}")
         name = "-".join(_SLUG.sub("-", word).strip("-.") for word in words)
-        if name in ("", "launch") or name.endswith(".shards"):  # the folder of all runs, that of its jobs, of attempts
-            raise ConfigError(f"model {quoted(model.label)}: a run cannot be called {quoted(name)}: give it a `name`")
+        # The folder of all runs, that of its jobs, and those of attempts.
+        if name in ("", "launch") or name.endswith(".shards"):
+            raise ConfigError(
+                f"model {quoted(model.label)}: a run cannot be called {quoted(name)}: give it a `name`"
+            )
         if name in names:
-            raise ConfigError(f"two runs of the suite are called {name}: give the models a `name` each")
+            raise ConfigError(
+                f"two runs of the suite are called {name}: give the models a `name` each"
+            )
         names.append(name)
         if chosen and name not in chosen:
             continue
-        settings = {**suite.evaluate, **model.evaluate, "model": model.model, "split": split, "sap": sap}
-        settings |= {"out": f"{suite.out.rstrip('/')}/{name}", "seed": seed}
+        settings: dict[str, Any] = {
+            **suite.evaluate,
+            **model.evaluate,
+            "model": model.model,
+            "split": split,
+            "sap": sap,
+            "out": f"{suite.out.rstrip('/')}/{name}",
+            "seed": seed,
+        }
         if model.engine_options:
             settings["engine_options"] = dict(model.engine_options)
-        if suite.max_cost is not None and parse_model(model.model)[0].hosted:
+        if suite.max_cost is not None and model.hosted:
             settings["max_cost"] = suite.max_cost / paid
-        place = Place(suite.storage or suite.out) / f"{name}.shards"
         spec = EvaluateSpec.from_dict(settings, f"run {name}")
-        runs.append(SuiteRun(name, model, spec, place, model.shards or suite.shards))
+        storage = StorageFolder(suite.storage or suite.out) / f"{name}.shards"
+        runs.append(SuiteRun(name, model, spec, storage, model.shards or suite.shards))
     for name in chosen:
         if name not in names:
-            raise ConfigError(f"--run {quoted(name)}: {suggest(name, names)}the suite has {listed(names)}")
+            raise ConfigError(
+                f"--run {quoted(name)}: {suggest(name, names)}the suite has {listed(names)}"
+            )
     return runs
 
 
@@ -199,44 +266,52 @@ def run_suite(path: Path, chosen: Sequence[str], shard: str | None, dry_run: boo
         return 0
     if shard is not None:
         part = Shard.parse(shard)
-        if len(runs) > 1 or part.of != runs[0].shards:
-            numbers = ", ".join(f"{run.name} {run.shards}" for run in runs[:5])
-            raise ConfigError(f"--shard: name one run with --run, and as many shards as the file gives it ({numbers})")
+        if len(runs) > 1 or part.total != runs[0].shards:
+            numbers = [f"{run.name} {run.shards}" for run in runs[:5]]
+            raise ConfigError(
+                "--shard: name one run with --run, and as many shards as the file gives it "
+                f"({', '.join(numbers)})"
+            )
         say(evaluate_shard(shard_spec(runs[0]), part))
         return 0
-    return max((_carried_out(run, _evaluated, say) for run in runs), default=0)
+    return max((_carry_out(run, _evaluated, say) for run in runs), default=0)
 
 
 def _evaluated(run: SuiteRun) -> bool:
     """Carry out a run here; whether it is incomplete. Raises ConfigError where shards of it have begun."""
-    if run.place.names() and not (run.spec.out_path / "run.json").exists():
-        raise ConfigError(f"{run.place.text}: shards of it have begun: `h2htalk launch`, or remove them")
+    if run.storage.names() and not (run.spec.out_path / "run.json").exists():
+        raise ConfigError(
+            f"{run.storage.address}: shards of it have begun: `h2htalk launch`, or remove them"
+        )
     return evaluate(run.spec).incomplete
 
 
 def shard_spec(run: SuiteRun) -> EvaluateSpec:
     """The specification of an attempt at a shard of a run. Raises ConfigError where the run has begun as a whole."""
-    if run.whole:
-        raise ConfigError(f"{run.spec.out}: was begun as a whole: go on with `evaluate --suite`, or remove it")
-    return EvaluateSpec.from_dict({**run.spec.to_dict(), "out": run.place.text}, run.name)
+    if run.begun_whole:
+        raise ConfigError(
+            f"{run.spec.out}: was begun as a whole: go on with `evaluate --suite`, or remove it"
+        )
+    return EvaluateSpec.from_dict({**run.spec.to_dict(), "out": run.storage.address}, run.name)
 
 
 def merge_suite(path: Path, say: Say) -> int:
     """Merge the runs of a suite whose shards are finished; returns the exit code, 3 where some are not."""
     runs = runs_of(read_suite(path))
-    return max((_carried_out(run, _merged, say) for run in runs), default=0)
+    return max((_carry_out(run, _merged, say) for run in runs), default=0)
 
 
 def _merged(run: SuiteRun) -> bool:
     """Merge a run, if it has shards; whether it is incomplete."""
-    if run.whole:
+    if run.begun_whole:
         return load_run(run.spec.out_path).summary.incomplete
-    if not run.place.names():
+    if not run.storage.names():
         raise IncompleteError(f"0 of {run.shards} shards are finished")
-    return merge([run.place.text], run.spec.out_path).incomplete
+    prompts = None if run.spec.prompts is None else Path(run.spec.prompts)
+    return merge([run.storage.address], run.spec.out_path, prompts).incomplete
 
 
-def _carried_out(run: SuiteRun, carry_out: Callable[[SuiteRun], bool], say: Say) -> int:
+def _carry_out(run: SuiteRun, carry_out: Callable[[SuiteRun], bool], say: Say) -> int:
     try:
         incomplete = carry_out(run)
     except H2HTalkError as error:
@@ -252,22 +327,33 @@ def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
         load_split(split)
     for sap in suite.sap:
         Sap.parse(sap)
-    gpu_hours = {one.name: None if one.model.hours is None else one.model.hours * one.gpus for one in runs}
-    rows = [
-        (one.name, one.spec.model, one.shards, one.gpus, one.model.hours, gpu_hours[one.name], one.model.cost)
-        for one in runs
-    ]
-    hours = [gpu_hours[one.name] for one in runs if one.gpus]
-    notes = [f"{counted(len(runs), 'run')}: {sum(filter(None, hours)):,.1f} GPU hours{_without(hours, 'hours')}"]
-    if costs := [one.model.cost for one in runs if one.paid]:
+    rows = []
+    gpu_hours = []
+    costs = []
+    for run in runs:
+        model = run.model
+        hours = None if model.hours is None else model.hours * run.gpus
+        rows.append(
+            (run.name, run.spec.model, run.shards, run.gpus, model.hours, hours, model.cost)
+        )
+        if run.gpus:
+            gpu_hours.append(hours)
+        if run.paid:
+            costs.append(model.cost)
+    total = sum(filter(None, gpu_hours))
+    notes = [f"{counted(len(runs), 'run')}: {total:,.1f} GPU hours{_without(gpu_hours, 'hours')}"]
+    if costs:
         limit = "" if suite.max_cost is None else f", at most {suite.max_cost:,.2f} (max_cost)"
-        dollars = f"about {sum(filter(None, costs)):,.2f} US dollars"
-        notes.append(f"paid calls: {dollars}{limit}{_without(costs, 'cost')}")
-    notes += [f"not run: {one.label}: {one.unknown}" for one in suite.models if one.unknown]
+        notes.append(
+            f"paid calls: about {sum(filter(None, costs)):,.2f} US dollars{limit}{_without(costs, 'cost')}"
+        )
+    notes += [f"not run: {model.label}: {model.unknown}" for model in suite.models if model.unknown]
     header = ("run", "model", "shards", "GPUs", "hours", "GPU hours", "US dollars")
     return Table("", header, rows, notes).to_terminal()
 
 
 def _without(numbers: list[float | None], what: str) -> str:
     unknown = numbers.count(None)
-    return f", without {counted(unknown, 'run')} whose {what} the file does not tell" if unknown else ""
+    if not unknown:
+        return ""
+    return f", without {counted(unknown, 'run')} whose {what} the file does not tell"

@@ -15,116 +15,238 @@ import html
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, product
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from h2htalk.benchmark.raters import describe_check, describe_rule
 from h2htalk.benchmark.report.pdf import print_pdf
-from h2htalk.benchmark.studies.report import SHOWN_REPLIES, replies_to_read, study_view
+from h2htalk.benchmark.studies.report.study_page import SHOWN_REPLIES, replies_to_read, study_view
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, MARK, ErasableFolder, Record, remove_for_good
+from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, ErasableFolder, Record, remove_for_good
+from h2htalk.data.erasure.unfinished_erasure import MARK
 from h2htalk.data.files import read_json_object, write_json, write_output, writer_lock, writing
 from h2htalk.data.languages import Language
 from h2htalk.data.links import add_link, link_copies, remove_link
-from h2htalk.data.scenario import is_workspace
+from h2htalk.data.stage_folders import is_workspace
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, counted, quoted
+from h2htalk.progress import QUICK, Progress
 from h2htalk.site.context import Context, read_words
-from h2htalk.site.items import share_item, write_items
+from h2htalk.site.items import count_item_files, share_item, write_items
 from h2htalk.site.leaks import LeakCheck
 from h2htalk.site.pages import write_boards
 from h2htalk.site.sources import read_sources
 from h2htalk.version import __version__
 
-KIND, MARKER = "site", "site.json"
+KIND = "site"
+MARKER = "site.json"
 SUFFIXES = {".html", ".js", ".svg", ".pdf", ".csv", ".tex"}  # of the files in its folders
 ALONE = "<!doctype html><!-- h2htalk item -->"
-Paths = Sequence[Path]
-Names = Sequence[str]
-OWN = {MARKER, MARK, *FOLDER_KINDS[KIND].derived.split()}  # what a site may hold
+SITE_FILES = {MARKER, MARK, *FOLDER_KINDS[KIND].derived.split()}  # what a site may hold
 _SHEET = "<!doctype html><style>@page{{size:{}px;margin:0}}body{{margin:0}}svg{{display:block;height:99vh}}</style>{}"
 
 
 def build_site(
-    paths: Paths, out: Path, language: Language = "en", title: str = "H2HTalk", leave_out: Names = (), pdf: bool = False
+    paths: Sequence[Path],
+    out: Path,
+    language: Language = "en",
+    title: str = "H2HTalk",
+    leave_out: Sequence[str] = (),
+    pdf: bool = False,
+    prompts: Sequence[Path] = (),
 ) -> str:
     """Write the site of some folders into another one, which it replaces as a whole; return what it shows.
 
     `leave_out`: ids of items and cases that the browser and the pages of studies do not show; figures count them.
-    `pdf`: print the drawings as PDF too.
+    `pdf`: print the drawings as PDF too. `prompts`: as of `read_sources`; a site that an erasure builds again has none.
 
     Raises:
         ConfigError: a folder is of another kind, something must not be published (`leaks`), or nothing prints PDFs.
         DataError: a folder was edited, `out` holds something else, or another command writes there.
     """
     out = Path(os.path.abspath(out))
-    context = Context(read_sources(paths), read_words(language), language, title)
+    context = Context(read_sources(paths, prompts), read_words(language), language, title)
     part = out.with_name(f".{out.name}.part")
-    if part.is_symlink() or (os.path.lexists(out) and (out.is_symlink() or not out.is_dir() or not _is_site(out))):
+    replaced = out.with_name(f".{out.name}.old")
+    if any(map(os.path.islink, (part, replaced, out))):
         raise DataError(f"{out}: holds something else than a site; name a new folder with --out")
-    names = [os.path.relpath(os.path.realpath(path), os.path.realpath(out.parent)) for path in paths]
-    asked = {"sources": names, "language": language, "title": title, "leave_out": [*leave_out], "pdf": pdf}
+    parent = os.path.realpath(out.parent)
+    names = [os.path.relpath(os.path.realpath(path), parent) for path in paths]
+    settings = {
+        "sources": names,
+        "language": language,
+        "title": title,
+        "leave_out": [*leave_out],
+        "pdf": pdf,
+    }
     with writer_lock(part):
         shutil.rmtree(part, ignore_errors=True)  # of a killed command
-        for folder, place in product(context.sources.folders, (out, part)):  # an erasure finds what a kill leaves
-            add_link(folder, KIND, place)
+        if replaced.exists() and not out.exists():  # it was killed between the two
+            replaced.rename(out)
+        if os.path.lexists(out) and (not out.is_dir() or not _is_site(out)):
+            raise DataError(
+                f"{out}: holds something else than a site; name a new folder with --out"
+            )
+        linked = [out, part, replaced]
+        # An erasure finds what a kill leaves.
+        for folder, path in product(context.sources.folders, linked):
+            add_link(folder, KIND, path)
         try:
-            write_site(context, part, leave_out)
+            written = write_site(context, part, leave_out)
             if pdf and (problem := print_drawings(part)):
                 raise ConfigError(f"--pdf: {problem}; the site stays as it was")
-            write_json(sources_file(out), asked)
-            shutil.rmtree(out, ignore_errors=True)
+            keep_others(out, part)
+            write_json(sources_file(out), {**settings, "files": site_files(written, pdf)})
+            shutil.rmtree(replaced, ignore_errors=True)
+            if out.exists():
+                out.rename(replaced)
             part.rename(out)
+            shutil.rmtree(replaced, ignore_errors=True)
         finally:
             shutil.rmtree(part, ignore_errors=True)
-            for folder, place in product(context.sources.folders, [part] if out.exists() else [part, out]):
-                remove_link(folder, place)
-    shown, more = context.sources, f", {counted(len(context.sources.funnels), 'funnel')}"
-    runs = f"{counted(len(shown.runs), 'run')}, {counted(len(shown.studies), 'study', 'studies')}"
-    return f"{out / 'index.html'}: {runs}{more if shown.funnels else ''}"
+            if out.exists():
+                linked.remove(out)
+            for folder, path in product(context.sources.folders, linked):
+                remove_link(folder, path)
+    sources = context.sources
+    counts = [counted(len(sources.runs), "run"), counted(len(sources.studies), "study", "studies")]
+    if sources.funnels:
+        counts.append(counted(len(sources.funnels), "funnel"))
+    return f"{out / 'index.html'}: {', '.join(counts)}"
 
 
 def _is_site(folder: Path) -> bool:
-    names, about = {*os.listdir(folder)}, read_json_object(folder / MARKER, missing_ok=True)
-    made = all(one.suffix in SUFFIXES or one.parent == folder for one in folder.rglob("*"))
-    return not names or (names <= OWN and made and about.keys() >= {"version", "title", "items"})
+    """Whether a folder is empty, or a site; one of an earlier version does not know its files, and holds no others."""
+    names = {*os.listdir(folder)}
+    if not names:
+        return True
+    about = read_json_object(folder / MARKER, missing_ok=True)
+    if not about.keys() >= {"version", "title", "items"}:
+        return False
+    if "files" in read_json_object(sources_file(folder), missing_ok=True):
+        return True
+    return names <= SITE_FILES and all(
+        path.suffix in SUFFIXES or path.parent == folder for path in folder.rglob("*")
+    )
 
 
-def share(paths: Paths, item: str, out: Path, language: Language = "en", title: str = "H2HTalk") -> str:
+def site_files(written: Iterable[str], pdf: bool) -> list[str]:
+    """The names of the files of a site, by which the next one knows what it may remove."""
+    names = {MARKER, *written}
+    if pdf:
+        names |= {
+            str(PurePosixPath(name).with_suffix(".pdf")) for name in names if name.endswith(".svg")
+        }
+    return sorted(names)
+
+
+def keep_others(site: Path, new: Path) -> None:
+    """Copy what a site's folder holds beside the site's own files, such as a `CNAME`, into the one that replaces it.
+
+    Raises DataError where the new site writes a file of the same name.
+    """
+    about = read_json_object(sources_file(site), missing_ok=True)
+    if not site.is_dir() or not isinstance(about.get("files"), list):
+        return
+    written = {*about["files"], MARKER, MARK}
+    for folder, subfolders, names in os.walk(site):
+        linked = [name for name in subfolders if os.path.islink(os.path.join(folder, name))]
+        for name in (*names, *linked):
+            path = Path(folder, name)
+            inner = path.relative_to(site)
+            if inner.as_posix() in written:
+                continue
+            if os.path.lexists(new / inner):
+                raise DataError(
+                    f"{path}: is not of the site, and the new site has a file of that name; move it away"
+                )
+            with writing(new / inner):
+                (new / inner).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, new / inner, follow_symlinks=False)
+
+
+def share(
+    paths: Sequence[Path],
+    item: str,
+    out: Path,
+    language: Language = "en",
+    title: str = "H2HTalk",
+    prompts: Sequence[Path] = (),
+) -> str:
     """Write the transcript of one item alone as a page that needs no other file. Raises as `build_site`."""
-    context = Context(read_sources(paths), read_words(language), language, title)
+    context = Context(read_sources(paths, prompts), read_words(language), language, title)
     write_output(out, share_item(context, item), ALONE)
     link_copies(context.sources.folders, out)
     return f"{out}: {item}"
 
 
-def write_site(context: Context, folder: Path, leave_out: Names = ()) -> None:
-    """Write all files, after the marker, which names all items. Raises ConfigError for what must not be published."""
-    check, shown = LeakCheck(context.sources), {item.id for split in context.sources.splits for item in split.items}
-    if unknown := [quoted(name) for name in leave_out if name not in shown]:
+def write_site(context: Context, folder: Path, leave_out: Sequence[str] = ()) -> list[str]:
+    """Write all files, after the marker, which names all items; return their names. Raises ConfigError for what must
+    not be published."""
+    items: set[str] = set()
+    for split in context.sources.splits:
+        items |= {item.id for item in split.items}
+    unknown = [quoted(name) for name in leave_out if name not in items]
+    if unknown:
         raise ConfigError(f"--leave-out {', '.join(unknown)}: there is no such item")
-    about = {"version": __version__, "language": context.language, "title": context.title, "items": sorted(shown)}
+    about = {
+        "version": __version__,
+        "language": context.language,
+        "title": context.title,
+        "items": sorted(items),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / MARKER, about)
-    pages, items = write_boards(context).items(), write_items(context, check, leave_out)
-    for name, content in chain[tuple[str, str | bytes]](pages, study_pages(context, check, leave_out), items):
-        if isinstance(content, str):
-            check.check(name, "", [""], [html.unescape(content)])
-        with writing(folder / name):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    written: list[str] = []
+    check = LeakCheck(context.sources)
+    pages = write_boards(context).items()
+    studies = study_pages(context, check, leave_out)
+    chunks = write_items(context, check, leave_out)
+    total = len(pages) + len(context.sources.studies) + count_item_files(context, leave_out)
+    with Progress("writing pages", total, silent=QUICK) as progress:
+        for name, content in chain[tuple[str, str | bytes]](pages, studies, chunks):
+            if isinstance(content, str):
+                check.check(name, "", [""], [html.unescape(content)])
+                content = content.encode()
+            with writing(folder / name):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content)
+            written.append(name)
+            # Charts of studies are not in the total.
+            if not (name.startswith("studies/") and name.endswith(".svg")):
+                progress.advance()
     check.require_none()
+    return written
 
 
-def study_pages(context: Context, check: LeakCheck, leave_out: Names = ()) -> Iterator[tuple[str, str]]:
+def study_pages(
+    context: Context, check: LeakCheck, leave_out: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
     """Yield the page of each study, with its charts as files. Chats that people had are theirs: none is shown."""
     for key, result in context.sources.studies:
-        view, logs = study_view(result), result.study.spec.study == "logs"
-        found = [] if logs else replies_to_read(result, SHOWN_REPLIES, public=True)
-        replies = [one for one in found if one["case"] not in leave_out]
-        texts = [[one["text"], *(text for _, text in one["said"]), *one["points"]] for one in replies]
-        check.check(f"study {result.model}", "reply", [one["case"] for one in replies], texts)
-        shown = {**view, "heading": result.model, "replies": replies}
-        yield f"studies/{key}.html", context.page("study.html", shown, depth=1)
+        view = study_view(result)
+        replies = []
+        cases = []
+        texts = []
+        if result.study.spec.study != "logs":
+            for reply in replies_to_read(result, SHOWN_REPLIES, public=True):
+                if reply.case not in leave_out:
+                    replies.append(reply)
+                    cases.append(reply.case)
+                    conversation = [text for _, text in reply.conversation]
+                    texts.append([reply.text, *conversation, *reply.points])
+        check.check(f"study {result.model}", "reply", cases, texts)
+        # Tables and warnings are in English; how the judge was checked stands in the site's language too.
+        checked = describe_check(result.planted, context.language) if result.judge else ""
+        rule = describe_rule(context.language) if result.judge else ""
+        page_view = {
+            **view,
+            "heading": result.model,
+            "replies": replies,
+            "checked": checked,
+            "rule": rule,
+        }
+        yield f"studies/{key}.html", context.page("study.html", page_view, depth=1)
         for name, chart in view["charts"].items():
             yield f"studies/{key}-{name}.svg", str(chart)
 
@@ -132,8 +254,11 @@ def study_pages(context: Context, check: LeakCheck, leave_out: Names = ()) -> It
 def print_drawings(site: Path) -> str:
     """Print each SVG as PDF beside it, on a page of its size and with a date of 1980; return why not, or nothing."""
     for drawing in sorted(site.rglob("*.svg")):
-        svg, page, pdf = drawing.read_text(encoding="utf-8"), drawing.with_suffix(".html"), drawing.with_suffix(".pdf")
-        page.write_text(_SHEET.format("px ".join(re.findall(r'(?:width|height)="(\d+)"', svg)[:2]), svg), "utf-8-sig")
+        svg = drawing.read_text(encoding="utf-8")
+        page = drawing.with_suffix(".html")
+        pdf = drawing.with_suffix(".pdf")
+        size = re.findall(r'(?:width|height)="(\d+)"', svg)[:2]
+        page.write_text(_SHEET.format("px ".join(size), svg), "utf-8-sig")
         problem = print_pdf(page, pdf)
         page.unlink()
         if problem:
@@ -151,23 +276,36 @@ class ErasableSite(ErasableFolder):
 
     def items(self) -> Iterator[tuple[str, Record | None]]:
         yield from ((name, None) for name in read_json_object(self.path / MARKER)["items"])
-        asked = read_json_object(sources_file(self.path), missing_ok=True)
-        for path in filter(is_workspace, (self.path.parent / name for name in asked.get("sources", ()))):
-            yield from (("funnel", {"id": name}) for name in Workspace(path).erased())  # which counts them no more
+        settings = read_json_object(sources_file(self.path), missing_ok=True)
+        for name in settings.get("sources", ()):
+            path = self.path.parent / name
+            if is_workspace(path):
+                for erased in Workspace(path).erased():  # which the funnel counts no more
+                    yield "funnel", {"id": erased}
 
     def remake(self) -> Iterator[str]:
-        asked = read_json_object(sources_file(self.path), missing_ok=True)
-        paths = [self.path.parent / name for name in asked.get("sources", ())]
+        settings = read_json_object(sources_file(self.path), missing_ok=True)
+        paths = [self.path.parent / name for name in settings.get("sources", ())]
         try:
-            context = Context(read_sources(paths), read_words(asked["language"]), asked["language"], asked["title"])
-            write_site(context, self.path, asked["leave_out"])
+            context = Context(
+                read_sources(paths),
+                read_words(settings["language"]),
+                settings["language"],
+                settings["title"],
+            )
+            written = write_site(context, self.path, settings["leave_out"])
+            write_json(
+                sources_file(self.path),
+                {**settings, "files": site_files(written, bool(settings.get("pdf")))},
+            )
         except (H2HTalkError, KeyError) as error:
             for name in FOLDER_KINDS[KIND].derived.split():  # half a site may be there
                 remove_for_good(self.path / name)
             write_json(self.path / MARKER, {"items": []})
             yield f"its pages are deleted, and cannot be made again: {error}; run `h2htalk site` again"
         else:
-            problem = f"; no PDFs: {why}" if asked.get("pdf") and (why := print_drawings(self.path)) else ""
+            why = print_drawings(self.path) if settings.get("pdf") else ""
+            problem = f"; no PDFs: {why}" if why else ""
             yield f"the folder is made again without them: publish it in place of the one that is out{problem}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -37,6 +37,11 @@ class Panel:
         return {f"figures/{self.path}.svg": self.svg, **named} if self.svg else named
 
 
+def noted_panel(path: str, svg: str, says: str, table: Table) -> Panel:
+    """Return a panel whose notes are in the files of its table alone."""
+    return Panel(path, svg, says, replace(table, notes=()), table.title, table)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What all pages share: the sources, the words of the site's language, and its title."""
@@ -46,9 +51,12 @@ class Context:
     language: Language
     title: str
 
-    def page(self, name: str, view: Mapping[str, Any], depth: int = 0, scripts: Sequence[str] = ()) -> str:
+    def page(
+        self, name: str, view: Mapping[str, Any], depth: int = 0, scripts: Sequence[str] = ()
+    ) -> str:
         """Render a template of `pages/`; `depth`: folders between the page and the site's root."""
-        canaries = {one.canary for one in self.sources.splits} | {one.canary for one in self.sources.funnels}
+        canaries = {split.canary for split in self.sources.splits}
+        canaries |= {funnel.canary for funnel in self.sources.funnels}
         shared = {
             "language": self.language,
             "canary": " ".join(sorted(filter(None, canaries))),
@@ -56,11 +64,13 @@ class Context:
             "site": self.title,
             "root": "../" * depth,
             "version": __version__,
-            "has_items": bool(self.sources.runs),
-            **{name: self.words["frame"][name] for name in ("skip", "sections", "summary")},
+            "runs": self.sources.runs,
+            **self.words["frame"],
             "tiles": (),
         }
-        return render_page(_SITE / "pages", {**shared, **view}, scripts, page=name, beside=bool(scripts))
+        return render_page(
+            _SITE / "pages", {**shared, **view}, scripts, page=name, loads_scripts=bool(scripts)
+        )
 
 
 def read_words(language: Language) -> Mapping[str, Any]:

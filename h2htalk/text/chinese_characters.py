@@ -17,7 +17,7 @@ SURNAMES = (
 )
 # Surnames of two characters in use today.
 _DOUBLE = "欧阳司马上官诸葛司徒东方皇甫尉迟公孙慕容令狐长孙宇文夏侯南宫端木独孤呼延"
-DOUBLE_SURNAMES = frozenset(_DOUBLE[at : at + 2] for at in range(0, len(_DOUBLE), 2))
+DOUBLE_SURNAMES = frozenset(map("".join, zip(_DOUBLE[::2], _DOUBLE[1::2], strict=True)))
 # What foreign names are written with: from the table of syllables that news agencies transliterate by.
 TRANSLITERATION = frozenset(
     "阿埃艾安昂奥巴班邦鲍贝本比彼宾波伯博布查达戴丹道德登迪蒂杜多厄恩尔法菲费芬丰佛弗福盖冈戈格根古哈海汉豪赫"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from h2htalk.data.languages import Language, find_language
 
@@ -59,13 +60,19 @@ def split_actions(text: str) -> tuple[str, int]:
     if "(" not in text and "（" not in text:
         return text, 0
     spans = _outer_groups(text)
-    starts, ends = [*(start for start, _ in spans), len(text)], [0, *(end for _, end in spans)]
-    return " ".join(text[end:start] for end, start in zip(ends, starts, strict=True)), len(spans)
+    spoken = []
+    position = 0
+    for start, end in spans:
+        spoken.append(text[position:start])
+        position = end
+    spoken.append(text[position:])
+    return " ".join(spoken), len(spans)
 
 
 def _outer_groups(text: str) -> list[tuple[int, int]]:
     """Find the outermost closed groups in parentheses, in one pass."""
-    opened, spans = list[int](), list[tuple[int, int]]()
+    opened: list[int] = []
+    spans: list[tuple[int, int]] = []
     for bracket in _BRACKET.finditer(text):
         if bracket[0] in "(（":
             opened.append(bracket.start())
@@ -103,11 +110,13 @@ _HESITATION = re.compile(r"\s*[\u3400-\u9fff]{1,2}\s*")  # 嗯……好
 _FIRST_PERSON = re.compile(r"I(?:\b|['’])")
 
 # A full stop after these never ends a sentence.
-_TITLES = frozenset(["mr", "mrs", "ms", "mx", "dr", "prof", "rev", "gen", "lt", "gov", "st", "mt", "ft", "vs", "cf"])
+_TITLES = frozenset(
+    "mr mrs ms mx dr prof rev gen lt gov st mt ft vs cf".split()  # noqa: SIM905
+)
 # Not before a digit either: No. 5, Sept. 17.
-_BEFORE_DIGITS = frozenset(["no", "jan", "feb", "aug", "sept", "oct", "nov", "dec"])
+_BEFORE_DIGITS = frozenset("no jan feb aug sept oct nov dec".split())  # noqa: SIM905
 # The end of a sentence only when a capital follows; "I" is always a capital, so it is no evidence.
-_SHORT_FORMS = frozenset(["a.m", "p.m", "etc", "u.s", "u.k", "ph.d", "jr", "sr", "approx", "inc"])
+_SHORT_FORMS = frozenset("a.m p.m etc u.s u.k ph.d jr sr approx inc".split())  # noqa: SIM905
 
 
 def count_sentences(text: str) -> int:
@@ -117,35 +126,44 @@ def count_sentences(text: str) -> int:
     the last end counts too. Not an end: the point of a decimal, an abbreviation, a list number; an ellipsis
     or a quotation's own mark after which the sentence continues.
     """
-    return sum(_count_in_line(line) for line in text.splitlines())
+    return sum(len(split_sentences(line)) for line in text.splitlines())
 
 
-def _count_in_line(line: str) -> int:
-    start, count = mark.end() if (mark := _LIST_MARK.match(line)) else 0, 0
+def split_sentences(line: str) -> list[str]:
+    """Split one line into sentences, as `count_sentences` counts them, each with the marks that end it."""
+    return [sentence.strip() for sentence in _pieces(line) if _LETTER_OR_DIGIT.search(sentence)]
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """Yield the stretches of a line between the ends of sentences, without the mark of a list before them."""
+    mark = _LIST_MARK.match(line)
+    start = mark.end() if mark is not None else 0
     for end in _END.finditer(line, start):
         if _ends_sentence(line, start, end):
-            count += _LETTER_OR_DIGIT.search(line, start, end.start()) is not None
+            yield line[start : end.end()]
             start = end.end()
-    return count + (_LETTER_OR_DIGIT.search(line, start) is not None)
+    yield line[start:]
 
 
 def _ends_sentence(line: str, start: int, end: re.Match[str]) -> bool:
-    marks, closers = end[1], end[2]
-    rest = line[end.end() : end.end() + 8]
-    following = rest.lstrip()
+    marks, closers = end.groups()
+    after = line[end.end() : end.end() + 8]
+    following = after.lstrip()
     if not following:
         return True
     if marks == "." and not closers:
-        return _full_stop_ends(line, end.start(), rest, following)
+        return _full_stop_ends(line, end.start(), after, following)
     if closers:  # `“没事。”你说` and `"Really?" she asked` go on
-        return not (following[0].islower() or (rest[0] == following[0] and _is_han(rest[0])))
+        return not (following[0].islower() or (after[0] == following[0] and _is_han(after[0])))
     if marks[0] in _ELLIPSIS and not marks.strip(_ELLIPSIS):
-        return not (following[0].islower() or _HESITATION.fullmatch(line, start, end.start()))
+        if following[0].islower():
+            return False
+        return _HESITATION.fullmatch(line, start, end.start()) is None
     return True
 
 
-def _full_stop_ends(line: str, position: int, rest: str, following: str) -> bool:
-    if (rest[0].isascii() and rest[0].isalnum()) or rest[0] in ",;:/’'-":
+def _full_stop_ends(line: str, position: int, after: str, following: str) -> bool:
+    if after[0] in ",;:/’'-" or (after[0].isascii() and after[0].isalnum()):
         return False
     match = _LAST_TOKEN.search(line, max(0, position - 9), position)
     token = match[1] if match else ""
@@ -153,8 +171,10 @@ def _full_stop_ends(line: str, position: int, rest: str, following: str) -> bool
     if lowered in _TITLES or (lowered in _BEFORE_DIGITS and following[0].isdigit()):
         return False
     if lowered in _SHORT_FORMS:
-        return not (following[0].islower() or following[0].isdigit() or _FIRST_PERSON.match(following))
-    return not (token != "I" and _INITIALS.fullmatch(token))
+        if following[0].islower() or following[0].isdigit():
+            return False
+        return _FIRST_PERSON.match(following) is None
+    return token == "I" or _INITIALS.fullmatch(token) is None
 
 
 def _is_han(character: str) -> bool:

@@ -23,7 +23,9 @@ def longest_field(characters: int) -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]], figures: bool = False) -> str:
+def csv_text(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], figures: bool = False
+) -> str:
     """Format a heading line and rows as CSV: commas between cells, lines ended by a line feed.
 
     Every text is a `harmless_cell`, but with `figures` one such as `-5.9 (-9.6 to -2.4)` stays. None is an empty cell,
@@ -39,12 +41,15 @@ def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]], figures:
 
 
 def _cell(value: object) -> object:
-    value = ("no", "yes")[value] if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return harmless_cell(value) if isinstance(value, str) else value
 
 
 # Nothing in it names a function, a cell or a command.
-_FIGURE = re.compile(r"-|[-+<]?\.?\d(?:[\d.,%()<+-]|[\[\] ]|\bto\b|\bp\b|\bof\b|\bpoints\b)*")
+_FIGURE = re.compile(
+    r"-|[-+<]?\.?\d(?:[\d.,%()<+-]|[\[\] ]|\bto\b|\bp\b|\bof\b|\btied\b|\bpoints\b)*"
+)
 
 
 def is_figure(value: object) -> bool:
@@ -59,8 +64,8 @@ def harmless_cell(text: str) -> str:
     `printable`. A text that begins with = + - @ or their full-width forms, also after white space, gets a single
     quote in front.
     """
-    shown = printable(text)
-    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
+    cell = printable(text)
+    return f"'{cell}" if cell.lstrip().startswith(_FORMULA) else cell
 
 
 # C0 and C1 controls, soft hyphen, direction marks and overrides, zero-width and other invisible format
@@ -86,8 +91,13 @@ def printable_lines(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    code, short = ord(match.group()), _SHORT.get(match.group())
-    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    character = match[0]
+    if character in _SHORT:
+        return _SHORT[character]
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
@@ -111,8 +121,9 @@ def latex_escaped(text: str) -> str:
 # --- Markdown --------------------------------------------------------------------------------------------------------
 
 # An underscore inside a word emphasises nothing.
-_MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|(?<= )#+$")  # the last ends a heading
-# Of a heading, a list, a rule or a line under a heading.
+# The last alternative ends a heading.
+_MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])|(?<= )#+$")
+# The start of a heading, a list, a rule or a line under a heading.
 _LINE_START = re.compile(r"^(\d+(?=[.)](?:\s|$))|)([.)#+\-=:])")
 
 
@@ -128,16 +139,19 @@ def escape_markdown(value: object) -> Markdown:
         return value
     text = f"{value:,}" if isinstance(value, int) else " ".join(str(value).split())
     line = html.escape(printable(text), quote=False)
-    return Markdown(_LINE_START.sub(r"\1\\\2", _MARKUP.sub(r"\\\g<0>", line)))
+    escaped = _MARKUP.sub(r"\\\g<0>", line)
+    return Markdown(_LINE_START.sub(r"\1\\\2", escaped))
 
 
 def paragraphs(text: str) -> Markdown:
     """Escape a text of several lines; an empty line begins a paragraph."""
-    return Markdown("\n\n".join(escape_markdown(part) for part in re.split(r"\n\s*\n", text.strip())))
+    texts = re.split(r"\n\s*\n", text.strip())
+    return Markdown("\n\n".join(map(escape_markdown, texts)))
 
 
 def code_block(text: str, language: str = "") -> Markdown:
     """A fenced block that nothing in the text can end."""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
     lines = "\n".join(map(printable, text.strip().splitlines()))
     return Markdown(f"{fence}{language}\n{lines}\n{fence}")

@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from pydantic import with_config
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.records import STRICT, as_json, read_record, strict_record
+from h2htalk.data.scenario import Scenario
 from h2htalk.errors import DataError
 from h2htalk.text.language_data import read_data
 
@@ -62,10 +62,14 @@ class EmergencyNumbers:
 
     def text(self, language: Language) -> str:
         """The numbers, with whom they reach where that differs."""
-        wording, joint = _wording(language), find_language(language).joint
-        who = wording["who"] if len({one.who for one in self.emergency}) > 1 else {}
-        named = (f"{who.get(one.who, '')}{joint}{one.number}".strip() for one in self.emergency)
-        return str(wording["between_numbers"]).join(named)
+        wording = _wording(language)
+        joint = find_language(language).joint
+        differ = len({emergency.who for emergency in self.emergency}) > 1
+        texts = []
+        for emergency in self.emergency:
+            who = wording["who"].get(emergency.who, "") if differ else ""
+            texts.append(f"{who}{joint}{emergency.number}".strip())
+        return str(wording["between_numbers"]).join(texts)
 
 
 @with_config(STRICT)
@@ -83,13 +87,18 @@ class HelpLines:
     @cached_property
     def owners(self) -> Mapping[str, list[str]]:
         """Whose a number is, by its digits: `Childline, GB`."""
-        found: dict[str, list[str]] = {}
-        for one in self.services:
-            found.setdefault(number_digits(one.number), []).append(f"{one.name}, {one.country}")
-        pairs = sorted((number_digits(one.number), place.code) for place in self.countries for one in place.emergency)
-        for digits, own in groupby(pairs, lambda pair: pair[0]):
-            found.setdefault(digits, []).append("emergency number of " + " ".join(code for _, code in own))
-        return found
+        owners: dict[str, list[str]] = {}
+        for service in self.services:
+            names = owners.setdefault(number_digits(service.number), [])
+            names.append(f"{service.name}, {service.country}")
+        codes: dict[str, list[str]] = {}
+        for country in self.countries:
+            for emergency in country.emergency:
+                codes.setdefault(number_digits(emergency.number), []).append(country.code)
+        for digits in sorted(codes):
+            names = owners.setdefault(digits, [])
+            names.append("emergency number of " + " ".join(sorted(codes[digits])))
+        return owners
 
     def rows(self, language: Language, country: str = "") -> tuple[str, ...]:
         """List the rows of a prompt: of the user's country, or how to ask for it and what to say until then.
@@ -97,59 +106,99 @@ class HelpLines:
         A country's rows are its emergency numbers and at most nine services of different topics: those that answer in
         the language first, then those that always answer. Raises DataError for an unknown country.
         """
-        wording, url = _wording(language), read_data(_TOML)["directory"]["url"]
+        wording = _wording(language)
+        url = read_data(_TOML)["directory"]["url"]
         if not country:
             return (*wording["unknown"], wording["others"].format(url=url))
         if country not in self.by_code:
-            raise DataError(f"no country {country!r} in the help directory (ISO 3166-1, such as GB)")
-        place, shown = self.by_code[country], dict[str, HelpService]()
-        for one in self._ranked(country, language):
-            shown.setdefault(one.topic, one)
-        first = wording["emergency"].format(country=place.names[language], numbers=place.text(language))
-        topics, colon = wording["topics"], wording["colon"]
-        services = [f"{topics[one.topic]}{colon}{describe(one, language)}" for one in shown.values()]
-        return (first, *services[:SERVICES_SHOWN], *[wording["directory"].format(url=url)] * (not services))
+            raise DataError(
+                f"no country {country!r} in the help directory (ISO 3166-1, such as GB)"
+            )
+        by_topic: dict[str, HelpService] = {}
+        for service in self._ranked(country, language):
+            by_topic.setdefault(service.topic, service)
+        numbers = self.by_code[country]
+        rows = [
+            wording["emergency"].format(
+                country=numbers.names[language], numbers=numbers.text(language)
+            )
+        ]
+        for topic, service in list(by_topic.items())[:SERVICES_SHOWN]:
+            rows.append(
+                f"{wording['topics'][topic]}{wording['colon']}{describe(service, language)}"
+            )
+        if not by_topic:
+            rows.append(wording["directory"].format(url=url))
+        return tuple(rows)
 
     def overview(self, language: Language) -> tuple[tuple[str, HelpService | None], ...]:
-        """List one row a country where many readers of the bundled languages live, then one for all other countries;
-        each with the service that it names, or None."""
-        wording, rows = _wording(language), list[tuple[str, HelpService | None]]()
-        for code, place in ((code, self.by_code[code]) for code in read_data(_TOML)["overview"]):
-            crisis = next((one for one in self._ranked(code, language) if one.topic == "crisis"), None)
-            shown = {"lines": describe(crisis, language, short=True) if crisis else ""}
-            shown |= {"country": place.names[language], "numbers": place.text(language)}
-            rows.append((wording["row"].format(**shown), crisis))
-        return (*rows, (wording["others"].format(url=read_data(_TOML)["directory"]["url"]), None))
+        """List rows, each with the service that it names, or None.
+
+        One row for each country where many readers of the bundled languages live, then one for all other countries.
+        """
+        data = read_data(_TOML)
+        rows = [self.overview_row(code, language) for code in data["overview"]]
+        other_countries = _wording(language)["others"].format(url=data["directory"]["url"])
+        return (*rows, (other_countries, None))
+
+    def overview_row(self, code: str, language: Language) -> tuple[str, HelpService | None]:
+        """Return a country's row of the overview, with the service that it names, or None."""
+        country = self.by_code[code]
+        wording = _wording(language)
+        values = {"country": country.names[language], "numbers": country.text(language)}
+        for service in self._ranked(code, language):
+            if service.topic == "crisis":
+                lines = describe(service, language, short=True)
+                return wording["row"].format(**values, lines=lines), service
+        return wording["emergency"].format(**values), None
 
     def to_dict(self) -> dict[str, Any]:
         return as_json(self)
 
     def _ranked(self, country: str, language: Language) -> list[HelpService]:
         """Services that answer in the language first, then by topic, those to call, short codes, those always open."""
-        order, own = list(_wording(language)["topics"]), [one for one in self.services if one.country == country]
+        topics = list(_wording(language)["topics"])
 
-        def rank(one: HelpService) -> tuple[bool, int, bool, bool, bool]:
-            text_only, long = "call" not in one.contact, len(number_digits(one.number)) > SHORT_CODE
-            return language not in one.languages, order.index(one.topic), text_only, long, one.hours != _ALWAYS
+        def rank(service: HelpService) -> tuple[bool, int, bool, bool, bool]:
+            return (
+                language not in service.languages,
+                topics.index(service.topic),
+                "call" not in service.contact,
+                len(number_digits(service.number)) > SHORT_CODE,
+                service.hours != _ALWAYS,
+            )
 
-        return sorted(own, key=rank)
+        return sorted(
+            (service for service in self.services if service.country == country), key=rank
+        )
 
 
-def describe(one: HelpService, language: Language, short: bool = False) -> str:
-    """Name a service, hours unless it always answers, other languages; `short`: no name where it answers in those."""
-    wording, record, own = _wording(language), find_language(language), language in one.languages
-    contact, hours = one.contact, one.hours
-    for word, text in wording["contact"].items():
-        contact = re.sub(rf"\b{word}\b", text, contact)
-    parts = [*[one.name] * (own or not short), f"{contact} ".replace(" ", record.joint) + one.number]
-    if one.hours != _ALWAYS:
-        for word, text in wording["days"].items():
-            hours = re.sub(rf"\b{word}\b", text, hours)
-        parts.append(hours or wording["hours_unknown"])
-    if not own:
+def describe(service: HelpService, language: Language, short: bool = False) -> str:
+    """Name a service, its hours unless it always answers, and the languages in which it answers if not in this one.
+
+    `short` leaves the name out where it answers in the language.
+    """
+    wording = _wording(language)
+    record = find_language(language)
+    answers = language in service.languages
+    phrases = [service.name] if answers or not short else []
+    contact = _translated(service.contact, wording["contact"])
+    phrases.append(f"{contact} ".replace(" ", record.joint) + service.number)
+    if service.hours != _ALWAYS:
+        hours = _translated(service.hours, wording["days"])
+        phrases.append(hours or wording["hours_unknown"])
+    if not answers:
         names = read_data(_TOML)["languages"]
-        parts.append(wording["answers_in"].format(wording["or"].join(names[code][language] for code in one.languages)))
-    return record.comma.join(parts)
+        languages = wording["or"].join(names[code][language] for code in service.languages)
+        phrases.append(wording["answers_in"].format(languages))
+    return record.comma.join(phrases)
+
+
+def _translated(text: str, wording: Mapping[str, str]) -> str:
+    """A text with words of the directory as a language has them."""
+    for word, translation in wording.items():
+        text = re.sub(rf"\b{word}\b", translation, text)
+    return text
 
 
 def number_digits(number: str) -> str:
@@ -163,7 +212,9 @@ _TOML = Path(__file__).with_suffix(".toml")
 def _wording(language: Language) -> Mapping[str, Any]:
     raw: Mapping[str, Any] = read_data(_TOML)
     if not all(language in names for names in (raw["wording"], *raw["languages"].values())):
-        raise DataError(f"help_lines.toml lacks words in {language}: wording, names of languages, names of countries")
+        raise DataError(
+            f"help_lines.toml lacks words in {language}: wording, names of languages, names of countries"
+        )
     return raw["wording"][language]  # type: ignore[no-any-return]
 
 
@@ -172,18 +223,46 @@ def read_help_lines() -> HelpLines:
     """Read the bundled directory. Raises DataError where a bundled language has no phrases."""
     for language in LANGUAGES:
         _wording(language)
-    places, services = (_TOML.with_name(name) for name in ("emergency_numbers.jsonl", "help_services.jsonl"))
-    raw = {"countries": [row for _, row in read_jsonl(places)], "services": [row for _, row in read_jsonl(services)]}
+    countries = read_jsonl(_TOML.with_name("emergency_numbers.jsonl"))
+    services = read_jsonl(_TOML.with_name("help_services.jsonl"))
+    raw = {
+        "countries": [row for _, row in countries],
+        "services": [row for _, row in services],
+    }
     return read_record(HelpLines, raw, "help directory")
 
 
-def help_rows(language: Language) -> tuple[str, ...]:
-    """List the overview of the bundled directory, for readers of a language."""
-    return tuple(row for row, _ in read_help_lines().overview(language))
+def help_rows(language: Language, country: str = "") -> tuple[str, ...]:
+    """List the overview of the bundled directory, for readers of a language; the row of a country comes first."""
+    directory = read_help_lines()
+    rows = tuple(row for row, _ in directory.overview(language))
+    if not country:
+        return rows
+    first, _ = directory.overview_row(country, language)
+    return (first, *(row for row in rows if row != first))
+
+
+def country_of(scenario: Scenario) -> str:
+    """Where the user of a scenario lives, where `metadata` names a country of the help directory; else ""."""
+    country = scenario.metadata.get("country", "")
+    return country if isinstance(country, str) and country in read_help_lines().by_code else ""
+
+
+@cache
+def repeatable(description: str, language: Language, country: str) -> str:
+    """Return the parts of the system text that an answer may repeat: the persona's description, and real help."""
+    book = read_help_lines()
+    return "\n".join((description, *book.rows(language, country), *help_rows(language)))
 
 
 def stale_entries() -> list[str]:
     """Name the services whose page was read more than a year ago."""
-    least = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=365)).date()
-    old = [f"{one.name}, {one.country} ({one.date})" for one in read_help_lines().services if one.date < least]
-    return [f"help directory: {len(old)} numbers were read more than a year ago: {'; '.join(old)}"] if old else []
+    year_ago = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=365)).date()
+    old = [
+        f"{service.name}, {service.country} ({service.date})"
+        for service in read_help_lines().services
+        if service.date < year_ago
+    ]
+    if not old:
+        return []
+    return [f"help directory: {len(old)} numbers were read more than a year ago: {'; '.join(old)}"]

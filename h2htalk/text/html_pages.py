@@ -24,7 +24,7 @@ def render_page(
     scripts: Sequence[str] = (),
     pictures: bool = False,
     page: str = "page.html",
-    beside: bool = False,
+    loads_scripts: bool = False,
 ) -> str:
     """Render a folder's `page` in the frame of `base.html`, with its `page.css`, if it has one, after `base.css`.
 
@@ -34,7 +34,7 @@ def render_page(
             each with `label`, `value` and `note`.
         scripts: files of the folder that run, joined in this order, after the page has loaded.
         pictures: the page holds pictures, as data addresses.
-        beside: the page may load scripts that lie beside it, from a disk or a host.
+        loads_scripts: the page may load scripts that lie beside it, from a disk or a host.
 
     Raises jinja2.UndefinedError where the template names a value that the view lacks.
     """
@@ -42,17 +42,36 @@ def render_page(
     from markupsafe import Markup
 
     style = _text(_BASE, "base.css")
-    style += "\n" + _text(folder, "page.css") if (folder / "page.css").is_file() else ""
+    if (folder / "page.css").is_file():
+        style += "\n" + _text(folder, "page.css")
     script = "\n".join(_text(folder, name) for name in scripts)
-    rules = ["default-src 'none'", *(["img-src data:"] if pictures else []), f"style-src '{_hash(style)}'"]
-    allowed = [*([f"'{_hash(script)}'"] if script else []), *(["'self'", "file:"] if beside else [])]
-    rules += [f"script-src {' '.join(allowed)}"] if allowed else []
-    jinja = Environment(loader=FileSystemLoader([str(folder), str(_BASE)]), autoescape=True, undefined=StrictUndefined)
+    rules = ["default-src 'none'"]
+    if pictures:
+        rules.append("img-src data:")
+    rules.append(f"style-src '{_hash(style)}'")
+    sources = []
+    if script:
+        sources.append(f"'{_hash(script)}'")
+    if loads_scripts:
+        sources += ["'self'", "file:"]
+    if sources:
+        rules.append(f"script-src {' '.join(sources)}")
+    rules += ["base-uri 'none'", "form-action 'none'"]
+    jinja = Environment(
+        loader=FileSystemLoader([str(folder), str(_BASE)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+    )
     jinja.trim_blocks = jinja.lstrip_blocks = True
     # Nothing in it needs escaping, and its quotes stay readable.
-    policy = Markup("; ".join([*rules, "base-uri 'none'", "form-action 'none'"]))
-    shown = {"style": Markup(style), "script": Markup(script), "policy": policy}
-    return jinja.get_template(page).render(view=view, help_lines=read_help_lines, **shown)
+    policy = Markup("; ".join(rules))
+    return jinja.get_template(page).render(
+        view=view,
+        help_lines=read_help_lines,
+        style=Markup(style),
+        script=Markup(script),
+        policy=policy,
+    )
 
 
 def _text(folder: Traversable, name: str) -> str:
@@ -60,4 +79,5 @@ def _text(folder: Traversable, name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    digest = hashlib.sha256(text.encode()).digest()
+    return "sha256-" + base64.b64encode(digest).decode()

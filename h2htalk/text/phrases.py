@@ -40,10 +40,12 @@ class PhraseIndex(Generic[T]):
         if not self._automaton:
             return
         accepted = accepted or self._accepted
-        hits = [(last + 1 - size, -size, value) for last, (size, value) in self._automaton.iter(text)]
-        at = 0
+        hits = [
+            (last + 1 - size, -size, value) for last, (size, value) in self._automaton.iter(text)
+        ]
+        position = 0
         for start, minus_size, value in sorted(hits, key=lambda hit: hit[:2]):
             end = start - minus_size
-            if start >= at and (accepted is None or accepted(text, start, end)):
+            if start >= position and (accepted is None or accepted(text, start, end)):
                 yield start, end, value
-                at = end
+                position = end

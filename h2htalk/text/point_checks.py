@@ -9,7 +9,8 @@ from h2htalk.text.counting import count_sentences, split_actions, units, words
 
 _COUNTED: dict[str, Callable[[str], int]] = {
     "words": lambda text: len(words(text)),
-    "characters": lambda text: len(units(text)),  # as `text.counting`: a run of Latin letters or digits is one
+    # As `text.counting`: a run of Latin letters or digits is one.
+    "characters": lambda text: len(units(text)),
     "sentences": count_sentences,
     "lines": lambda text: sum(any(map(str.isalnum, line)) for line in text.splitlines()),
 }
@@ -24,12 +25,18 @@ def decided(reply: str, check: str | None) -> bool | None:
     `exact:TEXT` is true of a reply that is this text, whatever its letter case and the marks around it. Actions in
     parentheses, which prompts allow, do not count, nor do spaces and Markdown; an empty reply is left open.
     """
-    said, (rule, _, rest) = split_actions(reply)[0], (check or "").partition(":")
-    if rule != "length" or not said.strip():
-        return _plain(rest) in (_plain(reply), _plain(said)) if rule == "exact" and said.strip() else None
-    unit, _, span = rest.partition(":")
+    spoken, _ = split_actions(reply)
+    rule, _, argument = (check or "").partition(":")
+    if not spoken.strip():
+        return None
+    if rule == "exact":
+        return _plain(argument) in (_plain(reply), _plain(spoken))
+    if rule != "length":
+        return None
+    unit, _, span = argument.partition(":")
     least, _, most = span.partition("-")
-    return int(least or 0) <= _COUNTED[unit](said) and (not most or _COUNTED[unit](said) <= int(most))
+    count = _COUNTED[unit](spoken)
+    return int(least or 0) <= count and (not most or count <= int(most))
 
 
 def _plain(text: str) -> str:

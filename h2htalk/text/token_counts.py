@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, shorten
-from h2htalk.text.model_files import INSTALL_EMBEDDED
+from h2htalk.extras import INSTALL_EMBEDDED
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 
@@ -34,35 +34,47 @@ class NamedCounter:
         """
         counts: list[int] = []
         for start in range(0, len(texts), BATCH):
-            batch = [text.encode("utf-8", "replace").decode() for text in texts[start : start + BATCH]]
+            batch = [
+                text.encode("utf-8", "replace").decode() for text in texts[start : start + BATCH]
+            ]
             try:
-                counts += map(len, self._tokenizer.encode_batch_fast(batch, add_special_tokens=False))
-            except Exception as error:  # the library raises plain Exception; the message shows it to the user
+                encodings = self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            # The library raises plain Exception; the message shows it to the user.
+            except Exception as error:
                 reason = shorten(str(error), 120)
-                raise ConfigError(f"tokenizer {self.name}: cannot read the texts: {reason}; name another") from error
+                raise ConfigError(
+                    f"tokenizer {self.name}: cannot read the texts: {reason}; name another"
+                ) from error
+            counts += map(len, encodings)
         return counts
 
 
 def open_token_counter(name: str) -> NamedCounter:
-    """Open the counter of a tokenizer: a `tokenizer.json` file, or a folder that holds one. Raises ConfigError where
-    it does not exist or is not a tokenizer, and MissingExtraError where `tokenizers` is not installed."""
-    shown, path = quoted(name), Path(os.path.expanduser(name))
+    """Open the counter of a tokenizer: a `tokenizer.json` file, or a folder that holds one.
+
+    Raises ConfigError where it does not exist or is not a tokenizer, and MissingExtraError where `tokenizers` is not
+    installed.
+    """
+    path = Path(os.path.expanduser(name))
     try:
         if path.is_dir():
             path /= FILE_NAME
         content = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError(f"tokenizer {shown}: {reason}; {_CHOICES}") from error
+        raise ConfigError(f"tokenizer {quoted(name)}: {reason}; {_CHOICES}") from error
     try:
         from tokenizers import Tokenizer
     except ImportError:
         raise MissingExtraError("counting model tokens", INSTALL_EMBEDDED) from None
     try:
         tokenizer: Any = Tokenizer.from_buffer(content)
-    except Exception as error:  # the library raises Exception, ValueError, TypeError; the message shows it
+    # The library raises Exception, ValueError, TypeError; the message shows it.
+    except Exception as error:
         reason = shorten(str(error), 120)
-        raise ConfigError(f"tokenizer {shown}: not a {FILE_NAME}: {reason}; {_CHOICES}") from error
+        raise ConfigError(
+            f"tokenizer {quoted(name)}: not a {FILE_NAME}: {reason}; {_CHOICES}"
+        ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # special tokens in a text are plain text

@@ -19,9 +19,12 @@ from h2htalk.data.languages import RECORDS, find_language
 
 def cache_folder() -> Path:
     """Return `H2HTALK_CACHE` (a leading `~` is the home folder), else `h2htalk/` in the user's cache folder (XDG).
-    Raises RuntimeError where the user has no home folder."""
-    if own := os.environ.get("H2HTALK_CACHE"):
-        return Path(own).expanduser()
+
+    Raises RuntimeError where the user has no home folder.
+    """
+    named = os.environ.get("H2HTALK_CACHE")
+    if named:
+        return Path(named).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "h2htalk"
 
 
@@ -61,14 +64,19 @@ def chinese_tokenizer() -> Tokenizer:
     """jieba in default mode, which reads longer runs of Han characters than HAN_RUN in pieces."""
     cut: Tokenizer = chinese_words().lcut
 
-    def tokens(text: str) -> list[str]:
+    def cut_in_pieces(text: str) -> list[str]:
         if len(text) <= HAN_RUN:
             return cut(text)
-        ends = [end for run in _LONG_RUN.finditer(text) for end in range(run.start() + HAN_RUN, run.end(), HAN_RUN)]
-        pieces = (text[start:end] for start, end in pairwise((0, *ends, len(text))))
-        return [token for piece in pieces for token in cut(piece)]
+        borders = [0]
+        for run in _LONG_RUN.finditer(text):
+            borders += range(run.start() + HAN_RUN, run.end(), HAN_RUN)
+        borders.append(len(text))
+        tokens = []
+        for start, end in pairwise(borders):
+            tokens += cut(text[start:end])
+        return tokens
 
-    return tokens
+    return cut_in_pieces
 
 
 TOKENIZERS = {"13a": english_tokenizer, "jieba": chinese_tokenizer}
@@ -76,8 +84,13 @@ TOKENIZERS = {"13a": english_tokenizer, "jieba": chinese_tokenizer}
 
 def tokenizer_signature() -> str:
     """Name the tokenizers and their versions, for the signature."""
-    versions = {"13a": f"13a.lc-sacrebleu{version('sacrebleu')}", "jieba": f"jieba{version('jieba')}.run{HAN_RUN}"}
-    return ",".join(f"{language}={versions[record.tokenizer]}" for language, record in RECORDS.items())
+    versions = {
+        "13a": f"13a.lc-sacrebleu{version('sacrebleu')}",
+        "jieba": f"jieba{version('jieba')}.run{HAN_RUN}",
+    }
+    return ",".join(
+        f"{language}={versions[record.tokenizer]}" for language, record in RECORDS.items()
+    )
 
 
 @cache
@@ -92,7 +105,8 @@ def chinese_words() -> Any:
         try:
             folder = cache_folder()
             folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, RuntimeError):  # no cache folder, or no home: the dictionary is read at each start
+        # No cache folder, or no home: the dictionary is read at each start.
+        except (OSError, RuntimeError):
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="h2htalk-")))
         words = jieba.Tokenizer()
         words.tmp_dir = str(folder)

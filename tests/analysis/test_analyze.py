@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from releases_made import case, make_release
 
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
@@ -24,17 +23,22 @@ from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.parsing.parsing import MODELS, pieces
+from support.releases import case, make_release
 
 MINI = load_split("mini@1")
 
 
 def records(*texts: tuple[str, str], language: str = "en") -> list[dict[str, Any]]:
     """Scenarios of (diary, reference)."""
-    like = next(s for s in MINI.scenarios if (s.language, s.subtask) == (language, "dialogue_base")).to_dict()
+    like = next(
+        s for s in MINI.scenarios if (s.language, s.subtask) == (language, "dialogue_base")
+    ).to_dict()
     made = []
     for number, (said, reference) in enumerate(texts):
         inputs = {**like["inputs"], "history": [{"role": "user", "content": said}]}
-        made.append({**like, "id": f"made-{language}-{number}", "inputs": inputs, "reference": reference})
+        made.append(
+            {**like, "id": f"made-{language}-{number}", "inputs": inputs, "reference": reference}
+        )
     return made
 
 
@@ -100,22 +104,33 @@ def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) 
     tea = records(*((f"I drink tea with friend {n}.", "Enjoy the tea!") for n in range(40)))
     walk = records(*((f"I take a walk with dog {n}.", "Enjoy the walk!") for n in range(40)))
     chinese = records(("我喝茶。", "好的。"), language="zh")
-    spec = AnalyzeSpec(split_of(tmp_path, [*tea, *chinese], "tea"), split_of(tmp_path, walk, "walk"), processes=1)
+    spec = AnalyzeSpec(
+        split_of(tmp_path, [*tea, *chinese], "tea"), split_of(tmp_path, walk, "walk"), processes=1
+    )
     analysis = analyze(spec)
     kinds = [(c.language, c.kind, c.side) for c in analysis.comparisons]
-    assert kinds == [*(("en", kind, side) for side in SIDES for kind in ("words", "pairs")), ("en", "emotions", None)]
+    assert kinds == [
+        *(("en", kind, side) for side in SIDES for kind in ("words", "pairs")),
+        ("en", "emotions", None),
+    ]
     words = {row.item: row for row in analysis.comparisons[0].rows}
     assert words["tea"].low > 0 > words["walk"].high
     assert words["tea"].clear
     assert "differences in zh (walk has no scenario of this language)" in analysis.unmeasured
-    assert re.search(r"English words, instructions: \d+ of \d+ differ; more [^;]*\btea\b", overview(analysis))
+    assert re.search(
+        r"English words, instructions: \d+ of \d+ differ; more [^;]*\btea\b", overview(analysis)
+    )
 
 
-def test_without_a_tokenizer_tokens_are_said_to_be_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_tokenizer_tokens_are_said_to_be_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     spec = AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Good."))), processes=1)
     analysis = analyze(spec)
     assert analysis.tokenizer is None
-    assert any(text.startswith("model tokens (") and "--tokenizer" in text for text in analysis.unmeasured)
+    assert any(
+        text.startswith("model tokens (") and "--tokenizer" in text for text in analysis.unmeasured
+    )
     (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(ConfigError, match="pip install"):
@@ -153,11 +168,21 @@ def test_what_is_not_there_is_named(changes: dict[str, Any], message: str) -> No
 def test_a_split_is_described_beside_table_1() -> None:
     split = load_split("mini@1")
     counts = Counter((s.subtask, s.language) for s in split.scenarios)
-    rows = {line.split()[0]: line.split()[1:] for line in describe_split(split).splitlines() if line.strip()}
+    rows = {
+        line.split()[0]: line.split()[1:]
+        for line in describe_split(split).splitlines()
+        if line.strip()
+    }
     assert rows["subtask"] == ["en", "zh", "Table", "1"]
     for name, subtask in SUBTASKS.items():
-        assert rows[name] == [str(counts[name, "en"]), str(counts[name, "zh"]), f"{subtask.count:,}"]
-    assert describe_split(split).startswith(f"mini 1: {len(split.scenarios)} scenarios, CC-BY-4.0\n")
+        assert rows[name] == [
+            str(counts[name, "en"]),
+            str(counts[name, "zh"]),
+            f"{subtask.count:,}",
+        ]
+    assert describe_split(split).startswith(
+        f"mini 1: {len(split.scenarios)} scenarios, CC-BY-4.0\n"
+    )
     assert rows["total"][2] == "4,650"
     # Several and private references are counted.
     split = load_split("mini@1")
@@ -170,11 +195,17 @@ def test_a_split_is_described_beside_table_1() -> None:
 
 
 def test_cases_are_counted_by_kind_and_language(tmp_path: Path) -> None:
-    folder = make_release(tmp_path / "release", cases=[case(1), case(2, kind="self_harm"), case(1, "zh")])
+    folder = make_release(
+        tmp_path / "release", cases=[case(1), case(2, kind="self_harm"), case(1, "zh")]
+    )
     split = load_split(f"{folder}#high_risk")
     text = describe_split(split)
     assert text.startswith("made-high_risk-test 1.0.0: 3 cases, CC-BY-4.0\n")
     rows = [line.split() for line in text.split("\n\n")[1].splitlines()]
     assert rows[0] == ["kind", "en", "en", "turns", "zh", "zh", "turns"]
-    assert rows[1:] == [["grief", "1", "1", "1", "1"], ["self_harm", "1", "1", "0", "0"], ["total", "2", "2", "1", "1"]]
+    assert rows[1:] == [
+        ["grief", "1", "1", "1", "1"],
+        ["self_harm", "1", "1", "0", "0"],
+        ["total", "2", "2", "1", "1"],
+    ]
     assert "\nen: characters of a reference  " in text

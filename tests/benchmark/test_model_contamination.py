@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import h2htalk_here, scripted
 
 from h2htalk.benchmark.contamination import check_contamination, longest_run
 from h2htalk.data.splits import load_split
+from support.command_line import h2htalk_here, scripted
 
 
 def script(folder: Path, replies: dict[str, str]) -> str:
@@ -16,13 +16,23 @@ def script(folder: Path, replies: dict[str, str]) -> str:
     return scripted(folder, *({"id": name, "text": text} for name, text in lines.items()))
 
 
-@pytest.mark.parametrize(("share", "canary", "known"), [(0, False, False), (0, True, True), (5, False, True)])
-def test_references_and_canary_that_a_model_continues(tmp_path: Path, share: int, canary: bool, known: bool) -> None:
+@pytest.mark.parametrize(
+    ("share", "canary", "known"), [(0, False, False), (0, True, True), (5, False, True)]
+)
+def test_references_and_canary_that_a_model_continues(
+    tmp_path: Path, share: int, canary: bool, known: bool
+) -> None:
     split = load_split("high_risk")
-    learned = sorted(split.scenarios, key=lambda one: one.id)[:: share or len(split.scenarios)] if share else []
+    learned = (
+        sorted(split.scenarios, key=lambda one: one.id)[:: share or len(split.scenarios)]
+        if share
+        else []
+    )
     replies = {f"reference/{one.id}": one.reference for one in learned}
     replies |= {"canary": split.canary[-24:]} if canary else {}
-    table, found = check_contamination(script(tmp_path, replies), "high_risk", str(tmp_path / "out"))
+    table, found = check_contamination(
+        script(tmp_path, replies), "high_risk", str(tmp_path / "out")
+    )
     assert found is known
     own, control = table.rows
     assert (own[2] > 0, control[2]) == (share > 0, 0)
@@ -30,12 +40,16 @@ def test_references_and_canary_that_a_model_continues(tmp_path: Path, share: int
 
 
 def test_the_command_is_silent_about_a_model_that_does_not_know_the_split(tmp_path: Path) -> None:
-    done = h2htalk_here("study", "contamination", script(tmp_path, {}), "--split", "arcs", "--out", tmp_path / "out")
+    done = h2htalk_here(
+        "study", "contamination", script(tmp_path, {}), "--split", "arcs", "--out", tmp_path / "out"
+    )
     assert (done.returncode, "own second half" in done.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("split", ["high_risk", "instructions", "arcs"])
-def test_a_model_that_says_one_thing_to_everything_knows_nothing(tmp_path: Path, split: str) -> None:
+def test_a_model_that_says_one_thing_to_everything_knows_nothing(
+    tmp_path: Path, split: str
+) -> None:
     """Controls in the other language shared no word with a reply, so that constant models were accused."""
     text = "I hear you and I am here with you. It is not your fault. 我在这里，你不是一个人，这不是你的错。"
     table, found = check_contamination(script(tmp_path, {"*": text}), split, tmp_path / "out")

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import scripted
-from tables import table
 
 import h2htalk
 from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, read_scores
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import report, score
 from h2htalk.errors import ConfigError
-from h2htalk.integrations.door import Door
+from h2htalk.integrations.harness_split import HarnessSplit
+from support.command_line import scripted
+from support.tables import table
 
 Install = Callable[..., None]
 METRICS = {
@@ -36,7 +36,9 @@ METRICS = {
     "leaving": "sys.exit('\\x1b[31mgone')",
     "telling": "[float(pairs[0].response * 9)]",
 }
-FUNCTIONS = (f"def {name}(pairs, metrics):\n    return {result}\n" for name, result in METRICS.items())
+FUNCTIONS = (
+    f"def {name}(pairs, metrics):\n    return {result}\n" for name, result in METRICS.items()
+)
 MODULE = "\n".join(["import sys", *FUNCTIONS])
 
 
@@ -60,25 +62,43 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def evaluate(out: Path, **change: Any) -> Any:
-    spec = {"model": "baseline:constant", "split": "mini", "out": out, "limit": 22, "embedder": "none"}
+    spec = {
+        "model": "baseline:constant",
+        "split": "mini",
+        "out": out,
+        "limit": 22,
+        "embedder": "none",
+    }
     return h2htalk.evaluate(h2htalk.EvaluateSpec(**{**spec, **change}))
 
 
 def files_of(folder: Path) -> dict[str, str]:
     """The hash of every file of scores, tables and page, which have no times in them."""
     paths = [*folder.glob("scores/*"), *folder.glob("tables/*.*"), folder / "summary.json"]
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.name != "run.csv"}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in paths
+        if path.name != "run.csv"
+    }
 
 
-def test_its_columns_stand_apart_from_s_and_its_version_is_in_the_signature(tmp_path: Path, install: Install) -> None:
+def test_its_columns_stand_apart_from_s_and_its_version_is_in_the_signature(
+    tmp_path: Path, install: Install
+) -> None:
     plain = evaluate(tmp_path / "plain")
     install(warmth="warm_words:warmth", half="warm_words:as_tuples")
     summary = evaluate(tmp_path / "own")
-    assert plain.signature.protocol["metrics"] == "lexical-1,semantic-1"
-    assert summary.signature.protocol["metrics"] == "lexical-1,semantic-1,half-0.3.1,warmth-0.3.1"
+    assert plain.signature.protocol["metrics"] == "lexical-2,semantic-1"
+    assert summary.signature.protocol["metrics"] == "lexical-2,semantic-1,half-0.3.1,warmth-0.3.1"
     assert (summary.rows, summary.slices) == (plain.rows, plain.slices)
     table = load_run(tmp_path / "own").scores()
-    assert table.column_names[2:12] == [*METRIC_COLUMNS, "half", "warmth", "lexical"]
+    assert table.column_names[2:13] == [
+        *METRIC_COLUMNS,
+        "half",
+        "lexical_folded",
+        "warmth",
+        "lexical",
+    ]
     assert set(table.column("half").to_pylist()) == {0.5}
     rows = table.to_pylist()
     assert all((row["warmth"] is None) == ("-zh-" in row["id"]) for row in rows)
@@ -88,7 +108,9 @@ def test_its_columns_stand_apart_from_s_and_its_version_is_in_the_signature(tmp_
     assert summary.metrics["dialogue_base"]["half"].value == 50.0
     assert summary.metrics["dialogue_base"]["warmth"].n == 1  # of the two items, the English one
     tables = tmp_path / "own" / "tables"
-    own = [row for row in csv.DictReader((tables / "metrics.csv").open()) if row["metric"] == "half"]
+    own = [
+        row for row in csv.DictReader((tables / "metrics.csv").open()) if row["metric"] == "half"
+    ]
     assert {(row["value"], row["n"]) for row in own} == {("50.0", "2")}
     assert "warmth" in (tables / "items.csv").read_text().splitlines()[0]
     assert "WARMTH" in (tmp_path / "own" / "report.html").read_text()
@@ -102,14 +124,21 @@ def test_compare_and_other_harnesses_have_its_column(tmp_path: Path, install: In
     assert figures.metric == "warmth"
     assert figures.pairs[0].rows[-1].result.items == 11  # it is for English
     assert figures.pairs[0].counts[0]["unscored"] == 0
-    with pytest.raises(ConfigError, match=r"did you mean 'warmth'\? choose from .*compliance, warmth"):
+    with pytest.raises(
+        ConfigError, match=r"did you mean 'warmth'\? choose from .*compliance, warmth"
+    ):
         h2htalk.compare(tmp_path / "a", tmp_path / "b", metric="warmt")
     items = load_run(tmp_path / "a").items()
     assert items.column_names[-2:] == ["warmth", "unscored"]
-    assert {row["warmth"] is None for row in items.to_pylist() if row["language"] == "en"} == {False}
-    door = Door("mini", limit=22)
-    assert door.columns[-1] == "warmth"
-    found = {(item.language, "warmth" in door.score(item.id, "I hear you.")) for item in door.items}
+    assert {row["warmth"] is None for row in items.to_pylist() if row["language"] == "en"} == {
+        False
+    }
+    harness_split = HarnessSplit("mini", limit=22)
+    assert harness_split.columns[-1] == "warmth"
+    found = {
+        (item.language, "warmth" in harness_split.score(item.id, "I hear you."))
+        for item in harness_split.items
+    }
     assert found == {("en", True), ("zh", False)}
 
 
@@ -119,10 +148,14 @@ def test_without_one_nothing_is_another_byte_than_before(tmp_path: Path, install
     evaluate(tmp_path / "with")
     install()
     evaluate(tmp_path / "after")
-    assert files_of(tmp_path / "before") == files_of(tmp_path / "after") != files_of(tmp_path / "with")
+    assert (
+        files_of(tmp_path / "before") == files_of(tmp_path / "after") != files_of(tmp_path / "with")
+    )
 
 
-def test_it_is_added_by_score_and_a_run_that_has_it_is_read_without_it(tmp_path: Path, install: Install) -> None:
+def test_it_is_added_by_score_and_a_run_that_has_it_is_read_without_it(
+    tmp_path: Path, install: Install
+) -> None:
     folder = tmp_path / "run"
     evaluate(folder)
     install(warmth="warm_words:warmth")
@@ -131,7 +164,9 @@ def test_it_is_added_by_score_and_a_run_that_has_it_is_read_without_it(tmp_path:
         evaluate(folder)
     assert score(folder).signature.protocol["metrics"].endswith(",warmth-0.3.1")
     install()
-    kept = {name: text for name, text in files_of(folder).items() if name.endswith((".csv", ".parquet"))}
+    kept = {
+        name: text for name, text in files_of(folder).items() if name.endswith((".csv", ".parquet"))
+    }
     report(folder)
     assert files_of(folder).items() >= kept.items()
     run = load_run(folder)
@@ -140,12 +175,16 @@ def test_it_is_added_by_score_and_a_run_that_has_it_is_read_without_it(tmp_path:
 
 
 @pytest.mark.parametrize(("function", "message"), table("benchmark", "failing_metrics"))
-def test_one_that_fails_is_named_and_answers_stay(tmp_path: Path, install: Any, function: str, message: str) -> None:
+def test_one_that_fails_is_named_and_answers_stay(
+    tmp_path: Path, install: Any, function: str, message: str
+) -> None:
     install(broken=f"warm_words:{function}")
     with pytest.raises(ConfigError) as raised:
         evaluate(tmp_path / "run")
     assert str(raised.value).startswith(f"metric 'broken' of warm-words 0.3.1 failed: {message}")
-    assert str(raised.value).endswith("mend it or uninstall its distribution, and start the same command again")
+    assert str(raised.value).endswith(
+        "mend it or uninstall its distribution, and start the same command again"
+    )
     assert len(str(raised.value)) < 260  # a message may quote a reply
     assert len((tmp_path / "run" / "calls.jsonl").read_text().splitlines()) == 22
     install(broken="warm_words:warmth")
@@ -157,19 +196,28 @@ dialogue_avg recollection itinerary_basic unscored judged answers reference risk
 
 
 @pytest.mark.parametrize("name", [*TAKEN.split(), "Warmth", "two words"])
-def test_a_name_that_is_taken_or_no_name_of_a_column_is_refused(tmp_path: Path, install: Install, name: str) -> None:
+def test_a_name_that_is_taken_or_no_name_of_a_column_is_refused(
+    tmp_path: Path, install: Install, name: str
+) -> None:
     install(**{name: "warm_words:warmth"})
-    with pytest.raises(ConfigError, match=r"of warm-words 0\.3\.1: a column must have a name of its own"):
+    with pytest.raises(
+        ConfigError, match=r"of warm-words 0\.3\.1: a column must have a name of its own"
+    ):
         evaluate(tmp_path / "run")
 
 
-def test_a_name_twice_and_a_wrong_path_are_told_before_the_model_is_asked(tmp_path: Path, install: Install) -> None:
+def test_a_name_twice_and_a_wrong_path_are_told_before_the_model_is_asked(
+    tmp_path: Path, install: Install
+) -> None:
     install(warmth="warm_words:warmth")
     install(name="other-words", warmth="warm_words:warmth")
     with pytest.raises(ConfigError, match="a column must have a name of its own"):
         evaluate(tmp_path / "run")
     install(name="other-words", colder="warm_words:nothing")
-    with pytest.raises(ConfigError, match=r"metric 'colder' of other-words 0\.3\.1 cannot be loaded: AttributeError"):
+    with pytest.raises(
+        ConfigError,
+        match=r"metric 'colder' of other-words 0\.3\.1 cannot be loaded: AttributeError",
+    ):
         evaluate(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -177,20 +225,30 @@ def test_a_name_twice_and_a_wrong_path_are_told_before_the_model_is_asked(tmp_pa
 def test_a_summary_is_a_table_in_a_notebook(tmp_path: Path) -> None:
     (tmp_path / "<i>.jsonl").write_text(json.dumps({"id": "*", "text": "I am here."}) + "\n")
     shown = evaluate(tmp_path / "run", model=f"scripted:{tmp_path / '<i>.jsonl'}")._repr_html_()
-    name, counts = "scripted:&lt;i&gt;.jsonl [lexical mean, not S", "22 of 22 items of mini 3 scored"
+    name, counts = (
+        "scripted:&lt;i&gt;.jsonl [lexical mean, not S",
+        "22 of 22 items of mini 4 scored",
+    )
     assert all(text in shown for text in ("<table>", name, counts, "Unjudged: Itinerary Basic"))
     assert "<i>" not in shown
 
 
 def test_answers_are_a_table_of_one_row_a_sample(tmp_path: Path) -> None:
-    lost = {"id": "mini-en-dialogue-base-01", "failure": {"reason": "timeout", "message": "never answered"}}
+    lost = {
+        "id": "mini-en-dialogue-base-01",
+        "failure": {"reason": "timeout", "message": "never answered"},
+    }
     model = scripted(tmp_path, {"id": "*", "text": "<think>hm</think>Hello."}, lost)
     evaluate(tmp_path / "run", model=model, subtasks=["dialogue_base"], limit=None)
     run = load_run(tmp_path / "run")
     rows = {row["id"]: row for row in run.responses().to_pylist()}
     assert rows.keys() == {one.id for one in run.data.split.scenarios}
     failed = rows.pop("mini-en-dialogue-base-01")
-    assert (failed["failure"], failed["message"], failed["text"]) == ("timeout", "never answered", None)
+    assert (failed["failure"], failed["message"], failed["text"]) == (
+        "timeout",
+        "never answered",
+        None,
+    )
     shown = {(row["answer"], row["text"], row["failure"]) for row in rows.values()}
     assert shown == {("Hello.", "<think>hm</think>Hello.", None)}
 
@@ -201,10 +259,14 @@ def test_a_split_is_a_data_set(split: str, monkeypatch: pytest.MonkeyPatch) -> N
     pytest.importorskip("datasets")
     found = whole.to_dataset()
     assert found["id"] == [one.id for one in whole.items]
-    nested = {name: value for name, value in whole.items[0].to_dict().items() if isinstance(value, dict)}
+    nested = {
+        name: value for name, value in whole.items[0].to_dict().items() if isinstance(value, dict)
+    }
     assert {name: json.loads(found[0][name]) for name in nested} == nested != {}
     if split == "mini":
         assert found["references"] == [list(one.references) for one in whole.scenarios]
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(h2htalk.errors.MissingExtraError, match=r"Split\.to_dataset needs .*h2htalk\[release\]"):
+    with pytest.raises(
+        h2htalk.errors.MissingExtraError, match=r"Split\.to_dataset needs .*h2htalk\[release\]"
+    ):
         whole.to_dataset()

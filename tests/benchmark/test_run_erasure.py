@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from byte_search import files_with
-from releases_made import make_release, scenario
-from runs_made import baseline_run
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run import load_run
@@ -25,6 +22,9 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
+from support.byte_search import files_with
+from support.releases import make_release, scenario
+from support.runs import baseline_run
 
 WORDS = "cinnamon porridge"
 EMILY = ErasedIds(frozenset({"made-000001"}))
@@ -46,7 +46,9 @@ def released(folder: Path, count: int = 5) -> Path:
 
 @pytest.fixture
 def spec(tmp_path: Path) -> EvaluateSpec:
-    run = baseline_run(tmp_path / "run", "copy-last-turn", split=str(released(tmp_path)), limit=None)
+    run = baseline_run(
+        tmp_path / "run", "copy-last-turn", split=str(released(tmp_path)), limit=None
+    )
     return read_spec(run / "run.json")
 
 
@@ -63,8 +65,14 @@ def test_a_run_keeps_its_protocol_and_loses_the_item(spec: EvaluateSpec) -> None
     assert files_with(path, GONE) == ["erased.jsonl"]
     run = load_run(path)
     assert run.summary.signature == before.summary.signature
-    assert (run.summary.counts.items, run.summary.counts.scored, run.summary.counts.erased) == (4, 4, 1)
-    assert run.item_scores == {name: one for name, one in before.item_scores.items() if name != GONE}
+    assert (run.summary.counts.items, run.summary.counts.scored, run.summary.counts.erased) == (
+        4,
+        4,
+        1,
+    )
+    assert run.item_scores == {
+        name: one for name, one in before.item_scores.items() if name != GONE
+    }
     assert run.scores().num_rows == run.items().num_rows == 4
     # The baseline is drawn again from the items that are left.
     again = drawn_references(path)
@@ -77,7 +85,9 @@ def test_a_run_keeps_its_protocol_and_loses_the_item(spec: EvaluateSpec) -> None
 
 def test_a_baseline_that_answers_with_references_of_others(tmp_path: Path) -> None:
     """The answers of the run itself quoted an erased item."""
-    run = baseline_run(tmp_path / "run", "random-reference", split=str(released(tmp_path)), limit=None)
+    run = baseline_run(
+        tmp_path / "run", "random-reference", split=str(released(tmp_path)), limit=None
+    )
     assert "calls.jsonl" in files_with(run, WORDS)
     erase(run, EMILY)
     assert files_with(run, WORDS) == []
@@ -86,13 +96,18 @@ def test_a_baseline_that_answers_with_references_of_others(tmp_path: Path) -> No
 
 
 def drawn_references(path: Path) -> dict[str, str]:
-    return {line["id"]: line["text"] for _, line in read_jsonl(path / "baselines" / "random-reference.jsonl")}
+    return {
+        line["id"]: line["text"]
+        for _, line in read_jsonl(path / "baselines" / "random-reference.jsonl")
+    }
 
 
 def test_an_unfinished_run_goes_on_without_the_item(spec: EvaluateSpec) -> None:
     path = Path(spec.out)
     answers = RunFolder(path).calls_file
-    answers.write_text("".join(line for line in answers.read_text().splitlines(True) if "made-000003" not in line))
+    answers.write_text(
+        "".join(line for line in answers.read_text().splitlines(True) if "made-000003" not in line)
+    )
     erase(path, EMILY)
     with pytest.raises(ConfigError, match="still holds them; evaluate on a version"):
         evaluate(spec)
@@ -116,7 +131,9 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not the file of references"):
         score(path, references=new)
     (message,) = erase(path, EMILY).messages
-    assert message.startswith("its figures were removed (it was scored with private references: add --references FILE)")
+    assert message.startswith(
+        "its figures were removed (it was scored with private references: add --references FILE)"
+    )
     assert message.endswith(f"run `h2htalk score` again ({path})")
     with pytest.raises(DataError, match="run `h2htalk score"):
         load_run(path)

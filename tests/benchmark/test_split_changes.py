@@ -32,7 +32,12 @@ def test_the_cells_that_a_correction_moves_are_named(tmp_path: Path, old: Split)
     base[0] = replace(base[0], references=("Another reply.",))
     middle[0] = replace(middle[0], inputs={"day_overview": "Another day."})
     export_split(replace(old, version="2", scenarios=(*base, *middle[:-1])), tmp_path / "new")
-    where = {"split": str(tmp_path / "old"), "out": str(tmp_path / "run"), "embedder": "none", "baselines": False}
+    where = {
+        "split": str(tmp_path / "old"),
+        "out": str(tmp_path / "run"),
+        "embedder": "none",
+        "baselines": False,
+    }
     h2htalk.evaluate(h2htalk.EvaluateSpec(model="baseline:constant", **where))
     diff, (moved,) = diff_splits(str(tmp_path / "old"), str(tmp_path / "new"), [tmp_path / "run"])
     first, other = "mini-en-dialogue-base-01", "mini-en-itinerary-middle-01"
@@ -40,11 +45,15 @@ def test_the_cells_that_a_correction_moves_are_named(tmp_path: Path, old: Split)
     assert list(diff["removed"]) == ["mini-en-itinerary-middle-07"]
     assert moved.title == f"{tmp_path / 'run'}: 3 of 14 items differ; cells that move:"
     assert moved.rows == [("DialogueBase", 1, 0, 0), ("ItineraryMiddle", 2, 1, 1)]
+    # The counts of a cell in which a single item differs once stood as yes and no.
+    assert "DialogueBase,1,0,0" in moved.to_csv()
     assert moved.notes == ("and the averages: dialogue, itinerary, overall",)
     _, (moved,) = diff_splits(str(tmp_path / "old"), str(tmp_path / "old"), [tmp_path / "run"])
     assert moved.to_terminal(width=200).strip() == f"{tmp_path / 'run'}: no cell moves"
     # A run of the corrected split has nothing to move, and one of another split cannot be compared.
-    assert not diff_splits(str(tmp_path / "new"), str(tmp_path / "old"), [tmp_path / "run"])[1][0].rows
+    assert not diff_splits(str(tmp_path / "new"), str(tmp_path / "old"), [tmp_path / "run"])[1][
+        0
+    ].rows
     with pytest.raises(DataError, match="is no run of arcs"):
         diff_splits("arcs", "arcs", [tmp_path / "run"])
 

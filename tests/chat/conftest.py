@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hosted_made import APIS, PROVIDERS, Api, set_keys
+
+from support.hosted_apis import APIS, PROVIDERS, Api, set_keys
 
 if TYPE_CHECKING:
-    from batch_double import BatchDouble
+    from support.doubles.batch_double import BatchDouble
 
 
 @pytest.fixture
-def hosted_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+def hosted_loop(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Iterator[None]:
     """Made-up keys; waits between attempts as they are, but a hundred times shorter; nothing left lying about, of
     which asyncio would log: an exception nobody saw, a connection nobody closed."""
     set_keys(monkeypatch)
@@ -35,11 +38,13 @@ def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, hosted_
 @pytest.fixture(params=PROVIDERS)
 def double(request: pytest.FixtureRequest, tmp_path: Path) -> BatchDouble:
     """The batch API of each provider, and a folder with a call store."""
-    from batch_double import BatchDouble  # it loads both SDKs
+    from support.doubles.batch_double import BatchDouble  # it loads both SDKs
 
     return BatchDouble(str(request.param), tmp_path)
 
 
 @pytest.fixture(params=PROVIDERS)
-def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
+def provider(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, hosted_loop: None
+) -> Api:
     return Api(str(request.param), monkeypatch)

@@ -14,16 +14,17 @@ import anthropic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from providers import ProviderServer
 from pydantic import BaseModel, Field
-from studies_made import block
 
-from h2htalk.chat import wires
+from h2htalk.chat.anthropic_wire import AnthropicWire
+from h2htalk.chat.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Call, Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.server import ServerWire
 from h2htalk.curation.compose.generation import ProposalsReply
 from h2htalk.data.responses import Failure
+from support.doubles.providers import ProviderServer
+from support.studies import block
 
 
 class Tone(StrEnum):
@@ -68,6 +69,11 @@ def read(text: str, finish: str = "stop") -> BaseModel | Failure:
         f"\n  {TEXT}\n\n",
         f"```json\n{TEXT}\n```\n",  # a judge that fences every reply was unscored throughout
         f"```\n{TEXT}```",
+        f"```JSON\r\n{TEXT}\r\n```",
+        f"~~~json\n{TEXT}\n~~~",
+        f"\ufeff{TEXT}",  # a byte-order mark, as some servers on Windows send
+        f"{TEXT}<|im_end|>\n",
+        f"\ufeff```json\n{TEXT}\n```\n<|im_end|>",
         with_(weight=1),  # a whole number is a number
         with_(score=10),
         with_(note="\u5634\U0001f600"),
@@ -77,7 +83,9 @@ def read(text: str, finish: str = "stop") -> BaseModel | Failure:
 def test_a_filled_form_is_read(text: str) -> None:
     filled = read(text)
     assert isinstance(filled, Verdict)
-    assert filled.model_dump(mode="json") == json.loads(text.strip().strip("`").removeprefix("json"))
+    assert filled.model_dump(mode="json") == json.loads(
+        text[text.index("{") : text.rindex("}") + 1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,6 +94,11 @@ def test_a_filled_form_is_read(text: str) -> None:
         ("", "empty"),
         ("I would give this a 7.", "no JSON object"),
         (f"Here you are: {TEXT}", "no JSON object"),
+        # Which of several objects is meant would be a guess, so that words around one are never read away.
+        (f"Sure! Here is my judgement:\n\n```json\n{TEXT}\n```", "no JSON object"),
+        (f"```json\n{TEXT}\n```\n\nLet me know if you need more.", "no JSON object"),
+        (f"```json\n{TEXT}\n~~~", "no JSON object"),
+        (f"<|im_end|>{TEXT}", "no JSON object"),
         (f"```json\n{TEXT}\n```\n```json\n{TEXT}\n```", "another text follows"),
         (f"[{TEXT}]", "not an object"),
         (TEXT[:-2], ": the JSON breaks off or is broken there"),
@@ -129,11 +142,20 @@ def test_a_broken_bound_is_out_of_range(where: str, changed: dict[str, Any]) -> 
 
 def test_a_cut_reply_is_truncated_even_where_it_is_whole_json() -> None:
     """`"score": 10}` cut, and closed by a server's constraint, read as a score of 1."""
-    cut = [read(TEXT[:end], end_of) for end in range(len(TEXT) + 1) for end_of in ("length", "context")]
+    cut = [
+        read(TEXT[:end], end_of)
+        for end in range(len(TEXT) + 1)
+        for end_of in ("length", "context", "MAX_TOKENS")
+    ]
     assert {getattr(found, "reason", None) for found in cut} == {"truncated"}
-    assert isinstance(read(TEXT, "unknown"), Verdict)
+    for whole in ("unknown", "STOP", "end_turn", "eos_token", "tool_calls", "wandered_off"):
+        assert isinstance(read(TEXT, whole), Verdict)
     refused = [read(text, "refusal") for text in ("", "I cannot help with that.", TEXT)]
-    assert {getattr(one, "reason", None) for one in (*refused, read(TEXT, "content_filter"))} == {"refusal"}
+    assert {getattr(one, "reason", None) for one in refused} == {"refusal"}
+    filtered = [
+        read(text, end_of) for text in ("", TEXT) for end_of in ("content_filter", "SAFETY")
+    ]
+    assert {getattr(one, "reason", None) for one in filtered} == {"filtered"}
 
 
 @given(st.integers(0, len(TEXT)), st.text(max_size=3))
@@ -167,7 +189,7 @@ def call_with(form: ResponseSchema) -> Call:
 
 
 def anthropic_schema(form: ResponseSchema) -> dict[str, Any]:
-    body = wires.AnthropicWire("claude-test").body(call_with(form))
+    body = AnthropicWire("claude-test").body(call_with(form))
     schema: dict[str, Any] = body["output_config"]["format"]["schema"]
     return schema
 
@@ -179,14 +201,23 @@ def test_anthropic_reads_bounds_as_words_since_its_server_does_not_enforce_them(
     assert properties["minimum"] == {"type": "integer"}
     assert properties["default"] == {"type": "integer", "description": "{minimum: 1}"}
     schema = anthropic_schema(FORM)
-    assert schema["properties"]["score"] == {"type": "integer", "description": "{maximum: 10, minimum: 1}"}
+    assert schema["properties"]["score"] == {
+        "type": "integer",
+        "description": "{maximum: 10, minimum: 1}",
+    }
     assert schema["properties"]["evidence"]["minItems"] == 1  # this it enforces
-    assert schema["$defs"]["Evidence"]["properties"]["quote"]["description"] == ("word for word\n\n{maxLength: 40}")
+    assert schema["$defs"]["Evidence"]["properties"]["quote"]["description"] == (
+        "word for word\n\n{maxLength: 40}"
+    )
 
 
 def untyped(part: dict[str, Any]) -> dict[str, Any]:
     """The SDK leaves out the type beside an enumeration."""
-    return {key: value for key, value in part.items() if key != "type" or not {"enum", "const"} & part.keys()}
+    return {
+        key: value
+        for key, value in part.items()
+        if key != "type" or not {"enum", "const"} & part.keys()
+    }
 
 
 @pytest.mark.parametrize("model", [Verdict, Titled, ProposalsReply])
@@ -198,20 +229,30 @@ def test_the_sdk_finds_nothing_left_to_move(model: type[BaseModel]) -> None:
 def test_openai_keeps_numeric_bounds_a_server_all_and_both_are_asked_to_be_strict() -> None:
     asked = ServerWire("m", None, "http://host/v1").body(call_with(FORM))["response_format"]
     assert asked["json_schema"] == {"name": "verdict", "strict": True, "schema": FORM.schema()}
-    body = wires.OpenAIWire("gpt-test").body(call_with(FORM))
+    body = OpenAIWire("gpt-test").body(call_with(FORM))
     form = body["response_format"]["json_schema"]
-    assert (form["name"], form["strict"], body["response_format"]["type"]) == ("verdict", True, "json_schema")
+    assert (form["name"], form["strict"], body["response_format"]["type"]) == (
+        "verdict",
+        True,
+        "json_schema",
+    )
     assert form["schema"]["properties"]["score"] == {"type": "integer", "minimum": 1, "maximum": 10}
     assert "maxLength" not in form["schema"]["$defs"]["Evidence"]["properties"]["quote"]
 
 
-def test_the_example_and_the_price_file_of_the_pages_fill_a_form_and_book_the_call(tmp_path: Path) -> None:
+def test_the_example_and_the_price_file_of_the_pages_fill_a_form_and_book_the_call(
+    tmp_path: Path,
+) -> None:
     code, prices = block("structured-replies.md", "python"), block("../reference/costs.md", "toml")
     (tmp_path / "own.toml").write_text(prices.replace("gpt-4o-2024-11-20", "gpt-test"))
-    code = code.replace("gpt-4o-mini", "gpt-test").replace("load_prices()", 'load_prices(Path("own.toml"))')
+    code = code.replace("gpt-4o-mini", "gpt-test").replace(
+        "load_prices()", 'load_prices(Path("own.toml"))'
+    )
     with ProviderServer() as server:
         words, env = [sys.executable, "-c", code], server.environment()
-        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+        )
     assert done.stderr == ""
     assert re.fullmatch(r"evidence='.*' warmth=[0-5]\n", done.stdout)
     assert '"usd":"0.' in (tmp_path / "calls.jsonl").read_text()

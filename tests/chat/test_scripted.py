@@ -35,9 +35,19 @@ def test_each_item_gets_its_line_then_the_longest_ending_then_the_star(tmp_path:
         {"id": "x:base/rubric", "text": "its own"},
     ]
     asked = [request("b"), request("a", 1), request("a"), request("x:base/rubric")]
-    asked += [request("y:base/rubric", 1), request("y:plan/rubric", 1), request("y/pair"), request("a", 7)]
+    asked += [
+        request("y:base/rubric", 1),
+        request("y:plan/rubric", 1),
+        request("y/pair"),
+        request("a", 7),
+    ]
     found = chat_of(tmp_path, *lines, {"id": "*", "text": "any"}).complete(asked)
-    assert found[:4] == [Failure("timeout", "never answered", 2), Reply("", "length"), Reply("早安"), Reply("its own")]
+    assert found[:4] == [
+        Failure("timeout", "never answered", 2),
+        Reply("", "length"),
+        Reply("早安"),
+        Reply("its own"),
+    ]
     assert found[4:] == [*map(Reply, ("a rubric of base", "a rubric", "any", "any"))]
     chat = chat_of(tmp_path, *lines)
     missing: Any = chat.complete([request("a", 7)])
@@ -56,8 +66,14 @@ def test_each_item_gets_its_line_then_the_longest_ending_then_the_star(tmp_path:
         ({"id": "a", "text": "again"}, "a second line for a sample 0"),
     ],
 )
-def test_a_line_that_is_wrong_is_named_by_file_and_number(tmp_path: Path, line: Any, complaint: str) -> None:
+def test_a_line_that_is_wrong_is_named_by_file_and_number(
+    tmp_path: Path, line: Any, complaint: str
+) -> None:
     with pytest.raises(DataError) as caught:
         chat_of(tmp_path, {"id": "a", "text": "x"}, "", line)
     where, message = str(caught.value).split(" ", 1)
-    assert (where, complaint in message, "\n" in message) == (f"{tmp_path}/replies.jsonl:3:", True, False)
+    assert (where, complaint in message, "\n" in message) == (
+        f"{tmp_path}/replies.jsonl:3:",
+        True,
+        False,
+    )

@@ -6,15 +6,16 @@ import json
 import os
 from pathlib import Path
 
-from command_line import h2htalk, h2htalk_here, scripted
-
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
+from support.command_line import h2htalk, h2htalk_here, scripted
 
 
 def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    h2htalk_here("evaluate", scripted(tmp_path), "--split", "mini@1", "--embedder", "none", "--out", out)
+    h2htalk_here(
+        "evaluate", scripted(tmp_path), "--split", "mini@1", "--embedder", "none", "--out", out
+    )
     (tmp_path / "script.jsonl").unlink()
     recall = h2htalk("score", out, "--rouge", "recall", "--verbose")
     assert recall.returncode == 0, recall.stderr
@@ -23,22 +24,34 @@ def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
     for form, start in (("csv", "model,"), ("json", "["), ("latex", "\\begin{table")):
         done = h2htalk_here("report", out, "--format", form)
         assert (done.returncode, start in done.stdout) == (0, True), done.stderr
-    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before, "printing a table wrote into the run"
-    costs = h2htalk_here("costs", out, "--calls")
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before, (
+        "printing a table wrote into the run"
+    )
+    costs = h2htalk_here("costs", out, "--list-calls")
     assert (costs.returncode, costs.stdout) == (0, "No call has a recorded price.\n")
-    for words in (("report", out, "--format", "pdf"), ("score", out, "--rouge", "bogus"), ("report", tmp_path)):
+    for words in (
+        ("report", out, "--format", "pdf"),
+        ("score", out, "--rouge", "bogus"),
+        ("report", tmp_path),
+    ):
         assert h2htalk_here(*words).returncode == 2
 
 
 def test_prompts_show_prints_what_a_model_sees_and_names_near_ids() -> None:
     assert "--- system ---" in h2htalk_here("prompts", "show", "mini-en-dialogue-base-01").stdout
     lines = h2htalk_here("prompts", "show", "--all", "--sap", "none").stdout.splitlines()
-    assert (len(lines), set(json.loads(lines[0]))) == (len(load_split("mini").scenarios), {"id", "messages"})
+    assert (len(lines), set(json.loads(lines[0]))) == (
+        len(load_split("mini").scenarios),
+        {"id", "messages"},
+    )
     wrong = h2htalk_here("prompts", "show", "mini-en-dialogue-bass-01")
     assert (wrong.returncode, "mini-en-dialogue-base-01" in wrong.stderr) == (2, True)
     for words in ((), ("--all", "mini-en-dialogue-base-01")):
         done = h2htalk_here("prompts", "show", *words)
-        assert (done.returncode, "name a scenario by its id, or every one" in done.stderr) == (2, True)
+        assert (done.returncode, "name a scenario by its id, or every one" in done.stderr) == (
+            2,
+            True,
+        )
 
 
 def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
@@ -52,7 +65,10 @@ def test_an_import_of_something_that_is_no_file_is_refused(tmp_path: Path) -> No
     """The second reading of a pipe waited for ever."""
     os.mkfifo(tmp_path / "pipe")
     words = ("import", "responses", tmp_path / "pipe", "--split", "mini@1", "--embedder", "none")
-    for name, named in ((" ", "--name is empty"), ("m", "is not a file; save the responses into one")):
+    for name, named in (
+        (" ", "--name is empty"),
+        ("m", "is not a file; save the responses into one"),
+    ):
         done = h2htalk_here(*words, "--name", name, "--out", tmp_path / "run")
         assert (done.returncode, named in done.stderr) == (2, True)
     assert not (tmp_path / "run").exists()
@@ -63,15 +79,34 @@ def test_split_commands(tmp_path: Path) -> None:
     assert "1,882" in h2htalk_here("split", "info", "mini@1").stdout
     for form in ("jsonl", "parquet"):
         out = tmp_path / form
-        assert h2htalk_here("split", "export", "mini@1", "--out", out, "--format", form).returncode == 0
+        assert (
+            h2htalk_here("split", "export", "mini@1", "--out", out, "--format", form).returncode
+            == 0
+        )
         assert load_split(str(out)).fingerprint == load_split("mini@1").fingerprint
     assert h2htalk_here("split", "export", "mini@1", "--out", tmp_path / "jsonl").returncode == 2
 
 
-def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(tmp_path: Path) -> None:
+def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(
+    tmp_path: Path,
+) -> None:
     answers = tmp_path / "answers.jsonl"
-    write_jsonl(answers, ({"id": s.id, "response": s.reference} for s in load_split("mini@1").scenarios[:-1]))
-    command = ("import", "responses", answers, "--split", "mini@1", "--name", "perfect", "--embedder", "none", "--out")
+    write_jsonl(
+        answers,
+        ({"id": s.id, "response": s.reference} for s in load_split("mini@1").scenarios[:-1]),
+    )
+    command = (
+        "import",
+        "responses",
+        answers,
+        "--split",
+        "mini@1",
+        "--name",
+        "perfect",
+        "--embedder",
+        "none",
+        "--out",
+    )
     done = h2htalk_here(*command, tmp_path / "run")
     assert (done.returncode, "missing" in done.stdout) == (3, True)
     write_jsonl(answers, [{"id": "somewhere-else-1", "response": "Hello."}])
@@ -82,9 +117,9 @@ def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(
 
 def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
     done = h2htalk_here("leaderboard", "--check-paper")
-    others = "The others, last in the table: DeepSeek-R1-Distill-Qwen-1.5B-Pro, QwQ-32B-Preview."
+    sentence = "The others, last in the table: DeepSeek-R1-Distill-Qwen-1.5B-Pro, QwQ-32B-Preview."
     assert (done.returncode, "35 of 37 readable rows agree within 0.15" in done.stdout) == (0, True)
-    assert others in " ".join(done.stdout.split())
+    assert sentence in " ".join(done.stdout.split())
     rows = json.loads(h2htalk_here("leaderboard", "--check-paper", "--format", "json").stdout)
     assert (len(rows), sum(row["agrees"] for row in rows)) == (37, 35)
     for words in (("--format", "latex"), (tmp_path,)):

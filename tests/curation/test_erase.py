@@ -11,16 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from byte_search import files_with
-from command_line import h2htalk, h2htalk_here
-from curation_made import MODELS, all_files, dialogue, gathered, source, write_models
 from huggingface_hub import constants
-from kills import interrupted_at, killed_at
-from releases_made import make_release
-from rounds_made import NAMES, answer, crowd, expert, spec_of
-from spreadsheet_rounds import fill, places, workbook_path
-from studies_made import REPLY, cases_of, spec, write_script
-from tables import table
 from test_curate import WORDS as THINGS
 
 from h2htalk.benchmark.evaluate import evaluate
@@ -44,10 +35,26 @@ from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
+from support.byte_search import files_with
+from support.command_line import h2htalk, h2htalk_here
+from support.curations import MODELS, all_files, dialogue, gathered, source, write_models
+from support.kills import interrupted_at, killed_at
+from support.releases import make_release
+from support.rounds import NAMES, answer, crowd, expert, spec_of
+from support.spreadsheet_rounds import fill, places, workbook_path
+from support.studies import REPLY, cases_of, spec, write_script
+from support.tables import table
 
 WORDS = "cinnamon porridge"  # of Emily alone
 SPEC = f'workspace = "work"\npart = PART\nprocesses = 1\n{source("chat", "raw.jsonl")}{MODELS}'
-TOPICS = ("my garden", "the long train ride", "a chess game", "our choir", "the leaking roof", "new shoes")
+TOPICS = (
+    "my garden",
+    "the long train ride",
+    "a chess game",
+    "our choir",
+    "the leaking roof",
+    "new shoes",
+)
 CELLO = (
     "My neighbour on the third floor plays the cello every evening between seven and nine, and I lie on the carpet "
     "with the lamp off and listen to each single note of it. "
@@ -113,8 +120,13 @@ def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(folder: Path) -> dict[str, bytes]:
     """All files of the stages, except those with the hash of the raw file."""
     found = all_files(folder / "work")
-    kept = {name for name in found if "/" in name and not name.endswith(("stage.json", "sources.json"))}
-    return {name: _sorted_calls(found[name]) if name.endswith("calls.jsonl") else found[name] for name in kept}
+    kept = {
+        name for name in found if "/" in name and not name.endswith(("stage.json", "sources.json"))
+    }
+    return {
+        name: _sorted_calls(found[name]) if name.endswith("calls.jsonl") else found[name]
+        for name in kept
+    }
 
 
 def _sorted_calls(data: bytes) -> bytes:
@@ -129,12 +141,17 @@ def _sorted_calls(data: bytes) -> bytes:
         ("Emily Carter", (2, 5)),
         ("chat-000007", (7,)),  # the better of two with the same reply, which stays in the control
         ("raw-8", (8,)),
-        ("chat-000010", (9, 10)),  # the same question of two dialogues of unknown people: both are erased
+        (
+            "chat-000010",
+            (9, 10),
+        ),  # the same question of two dialogues of unknown people: both are erased
         ("chat-000003:dialogue_base", (3,)),  # 6 is a near copy, which comes back
         ("chat-000006", (6,)),
     ],
 )
-def test_the_next_run_is_one_without_the_erased(whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]) -> None:
+def test_the_next_run_is_one_without_the_erased(
+    whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]
+) -> None:
     control, folder = tmp_path / "control", tmp_path / "erased"
     curate(project(control, 20, without=gone))
     shutil.copytree(whole, folder)
@@ -163,7 +180,8 @@ def test_a_tombstone_keeps_them_out_of_every_later_run(parted: Path, tmp_path: P
     items = [set(line.get("items", ())) for line in lines]
     assert "chat-000002:dialogue_base" in items[0]
     assert items[2] == items[0] | items[1]
-    assert all(set(line) - {"items"} == {"id", "of", "marks"} for line in lines)
+    assert all(set(line) - {"items", "lines"} == {"id", "of", "marks"} for line in lines)
+    assert ["lines" in line for line in lines] == [True, True, False]
     curate(tmp_path / "a" / "curate.toml")
     spec = project(tmp_path / "b", 3)
     shutil.copy(place.tombstones_path, tmp_path / "b" / "work")
@@ -179,7 +197,9 @@ def test_a_tombstone_keeps_them_out_of_every_later_run(parted: Path, tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_next_command_completes_an_erasure(parted: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_next_command_completes_an_erasure(
+    parted: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(parted, tmp_path / "control")
     erase(Workspace(tmp_path / "control" / "work"), "Emily Carter")
     curate(tmp_path / "control" / "curate.toml")
@@ -196,7 +216,9 @@ def test_the_next_command_completes_an_erasure(parted: Path, tmp_path: Path, cap
         if not place.tombstones_path.exists():
             # Nothing has been changed, apart from a partial file of tombstones.
             there = all_files(place.path)
-            assert {name: data for name, data in there.items() if not name.startswith(".")} == untouched
+            assert {
+                name: data for name, data in there.items() if not name.startswith(".")
+            } == untouched
             continue
         begun += 1
         if begun % 3 == 1:  # a second kill
@@ -240,16 +262,25 @@ def copies(path: Path, person: str | None, reason: str = "near_duplicate") -> Wo
     return workspace
 
 
-def test_copies_of_the_same_person_go_too_and_similar_dialogues_of_others_stay(tmp_path: Path) -> None:
+def test_copies_of_the_same_person_go_too_and_similar_dialogues_of_others_stay(
+    tmp_path: Path,
+) -> None:
     """Equal words of unknown people are one person's."""
-    for n, (person, reason) in enumerate([(OTHER, "near_duplicate"), (OTHER, "duplicate"), (None, "near_duplicate")]):
+    for n, (person, reason) in enumerate(
+        [(OTHER, "near_duplicate"), (OTHER, "duplicate"), (None, "near_duplicate")]
+    ):
         workspace = copies(tmp_path / str(n), person, reason)
         done = h2htalk("curate", "erase", str(workspace.path), "made-000003")
         assert done.returncode == 0
         assert "similar dialogues of other or unknown people stay: made-000001;" in done.stdout
-        assert [record["id"] for record in workspace.stage("gather").records()] == ["made-000001", "made-000002"]
+        assert [record["id"] for record in workspace.stage("gather").records()] == [
+            "made-000001",
+            "made-000002",
+        ]
     for person, reason in ((None, "folded"), (EMILY, "near_duplicate")):
-        assert erase(copies(tmp_path / reason, person, reason), "made-000001").copies == ("made-000003",)
+        assert erase(copies(tmp_path / reason, person, reason), "made-000001").copies == (
+            "made-000003",
+        )
 
 
 def test_an_unknown_id_or_a_missing_key_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
@@ -334,7 +365,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published") / "lab"
     curate(project(folder, 3))
     work = folder / "work"
-    open_round(spec_of("crowd", work, care={"session_items": 20, "crisis_share": 1.0}), folder / "crowd")
+    open_round(
+        spec_of("crowd", work, care={"session_items": 20, "crisis_share": 1.0}), folder / "crowd"
+    )
     answer(folder / "crowd", lambda *_: crowd())
     close_round(folder / "crowd")
     open_round(spec_of("expert", folder / "crowd", 3), folder / "expert")
@@ -349,7 +382,9 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     add_link(work, "release", release)
     for name, split in (("run-candidates", work), ("run-release", release)):
         model = "baseline:copy-last-turn"
-        evaluate(EvaluateSpec(model=model, split=str(split), out=str(folder / name), embedder="none"))
+        evaluate(
+            EvaluateSpec(model=model, split=str(split), out=str(folder / name), embedder="none")
+        )
     model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
     run_study(spec("sap", model, folder / "study", arms=("sap",), language="en", limit=4))
     run_study(spec("logs", "logs:chats", folder / "logs", split=work / "safety"))
@@ -383,7 +418,11 @@ def test_before_a_purge(lab: Path) -> None:
     done = h2htalk_here("curate", "erase", str(lab / "work"), EMILY_CARTER)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
-    named = [line.split(":")[0].split()[-1].rpartition("/")[2] for line in lines if line.endswith(" erased")]
+    named = [
+        line.split(":")[0].split()[-1].rpartition("/")[2]
+        for line in lines
+        if line.endswith(" erased")
+    ]
     assert set(named) == set(MADE)
     assert "annalena, bogumil: ask them to delete their copies" in done.stdout
     assert "the next version with this folder as `previous`" in done.stdout
@@ -429,7 +468,9 @@ def test_after_a_purge(lab: Path, asked: str) -> None:
         erase(place, "Nobody")
 
 
-def test_versions_on_the_hub_and_caches(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_on_the_hub_and_caches(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Cached copies go, also of a raw set, which nobody had anonymised; what is on the Hub is its owner's to delete."""
     home = tmp_path / "home"
     monkeypatch.setattr(constants, "HF_HOME", str(home))
@@ -455,7 +496,9 @@ def test_versions_on_the_hub_and_caches(lab: Path, tmp_path: Path, monkeypatch: 
     assert first == f"deleted from the cache: {made}"
     assert "`hf repos tag delete lab/made v1.0 --repo-type dataset`" in second
     (last,) = [one for name, one in folders.items() if name.startswith("hub:lab/raw@aaaa")]
-    assert [str(folder) in message for folder, message in zip(raws, last.messages, strict=False)] == [True, True]
+    assert [
+        str(folder) in message for folder, message in zip(raws, last.messages, strict=False)
+    ] == [True, True]
     assert "still holds the raw text" in last.messages[-1]
     # Nothing of hers was in the other release.
     assert "hub:lab/other@v1.0" not in folders
@@ -469,12 +512,17 @@ def test_folders_that_were_moved_or_are_busy(lab: Path, tmp_path: Path) -> None:
         done = h2htalk_here("curate", "erase", work, EMILY_CARTER)
     assert done.returncode == 3
     assert "crowd: missing" in done.stdout
-    assert "another process is writing it; wait for it, then start the same erasure again" in done.stdout
+    assert (
+        "another process is writing it; wait for it, then start the same erasure again"
+        in done.stdout
+    )
     assert "not finished" in done.stderr
     assert files_with(lab, f"the {WORDS}") != ["raw.jsonl"]
     wrong = h2htalk_here("curate", "erase", work, EMILY_CARTER, "--also", str(tmp_path / "nowhere"))
     assert (wrong.returncode, "is no folder" in wrong.stderr) == (2, True)
-    done = h2htalk_here("curate", "erase", work, EMILY_CARTER, "--also", str(tmp_path / "elsewhere"))
+    done = h2htalk_here(
+        "curate", "erase", work, EMILY_CARTER, "--also", str(tmp_path / "elsewhere")
+    )
     assert done.returncode == 0
     # The expert round is known to the crowd round alone.
     assert files_with(tmp_path / "elsewhere", f"the {WORDS}") == []
@@ -486,9 +534,13 @@ def test_folders_that_were_moved_or_are_busy(lab: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["crowd", "expert", "release", "run-release", "study"])
-def test_an_erasure_killed_at_any_write_is_completed_by_the_next(published: Path, tmp_path: Path, name: str) -> None:
+def test_an_erasure_killed_at_any_write_is_completed_by_the_next(
+    published: Path, tmp_path: Path, name: str
+) -> None:
     """The one `erase` over all kinds of folders: refused until it is completed, then as if it was never cut."""
-    cases = "".join(path.read_text() for path in (published / "study" / "inputs" / "split").glob("*.jsonl"))
+    cases = "".join(
+        path.read_text() for path in (published / "study" / "inputs" / "split").glob("*.jsonl")
+    )
     case = min(one.id for one in cases_of("high_risk", "en") if f'"{one.id}"' in cases)
     erased = ErasedIds(frozenset({"chat-000002", "chat-000005", "chat-p0001", case}))
     control = shutil.copytree(published / name, tmp_path / "control" / name)
@@ -518,20 +570,37 @@ def words_in(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_an_interrupted_erasure_goes_out_by_no_command_and_the_next_run_completes_it(lab: Path, tmp_path: Path) -> None:
+def test_an_interrupted_erasure_goes_out_by_no_command_and_the_next_run_completes_it(
+    lab: Path, tmp_path: Path
+) -> None:
     """Half erased folders were published, exported, shown on pages and opened as rounds of annotators."""
     for step in (60, 230):
-        folder, out = shutil.copytree(lab, tmp_path / str(step) / "lab"), tmp_path / str(step) / "out"
-        assert killed_at(step, lambda folder=folder: erase(Workspace(folder / "work"), EMILY_CARTER))  # type: ignore[misc]
+        folder, out = (
+            shutil.copytree(lab, tmp_path / str(step) / "lab"),
+            tmp_path / str(step) / "out",
+        )
+        assert killed_at(
+            step, lambda folder=folder: erase(Workspace(folder / "work"), EMILY_CARTER)
+        )  # type: ignore[misc]
         assert (folder / "work" / "tombstones.jsonl").exists()
-        compared = h2htalk_here("compare", folder / "run-candidates", folder / "run-candidates", "--out", out / "page")
+        compared = h2htalk_here(
+            "compare", folder / "run-candidates", folder / "run-candidates", "--out", out / "page"
+        )
         refused = "error: " in compared.stderr
         for send in (
             lambda folder=folder: publish(folder / "release", "lab/made", dry_run=True),
-            lambda folder=folder, out=out: export_results(folder / "run-release", "bundle", out / "bundle"),
-            lambda folder=folder, out=out: open_round(spec_of("crowd", folder / "work"), out / "one"),
-            lambda folder=folder, out=out: open_round(spec_of("crowd", folder / "work" / "compose"), out / "two"),
-            lambda folder=folder, out=out: open_round(spec_of("expert", folder / "crowd", 3), out / "three"),
+            lambda folder=folder, out=out: export_results(
+                folder / "run-release", "bundle", out / "bundle"
+            ),
+            lambda folder=folder, out=out: open_round(
+                spec_of("crowd", folder / "work"), out / "one"
+            ),
+            lambda folder=folder, out=out: open_round(
+                spec_of("crowd", folder / "work" / "compose"), out / "two"
+            ),
+            lambda folder=folder, out=out: open_round(
+                spec_of("expert", folder / "crowd", 3), out / "three"
+            ),
             lambda folder=folder: load_split(folder / "release"),
         ):
             try:
@@ -554,9 +623,15 @@ def test_pages_and_exports_of_a_run_are_named(lab: Path) -> None:
         assert "error" not in h2htalk_here(*words).stderr
     log.unlink()
     done = h2htalk_here("curate", "erase", str(lab / "work"), EMILY_CARTER)
-    named = [line.partition(":")[0] for line in done.stdout.splitlines() if line.endswith(": not changed")]
+    named = [
+        line.partition(":")[0]
+        for line in done.stdout.splitlines()
+        if line.endswith(": not changed")
+    ]
     assert {name.rpartition("/")[2] for name in named} == {"page", "gate.md", "bundle.zip"}
-    assert "a folder that lost some: if it was made before, make it again, or delete it" in done.stdout
+    assert (
+        "a folder that lost some: if it was made before, make it again, or delete it" in done.stdout
+    )
     closing = done.stdout.splitlines()[-1]
     assert all(what in closing for what in ("caches of `datasets`", "spreadsheets that come back"))
 
@@ -573,7 +648,9 @@ def test_items_made_again_without_a_reference_stay_in_later_rounds() -> None:
     for silent in silents:
         assert erased.covers_item(record["id"], silent)
     assert erased.covers_item("d-1:dialogue_base#keep", None)
-    assert erased.covers({**record, "references": [{"text": "No.", "provenance": {"dialogue": "d-2"}}]})
+    assert erased.covers(
+        {**record, "references": [{"text": "No.", "provenance": {"dialogue": "d-2"}}]}
+    )
 
 
 @pytest.mark.parametrize(("name", "covered"), table("curation", "ids_of_an_erased_dialogue"))

@@ -41,7 +41,9 @@ def planted() -> dict[str, str]:
         lines = (EXAMPLES / f"planted_{language}.jsonl").read_text(encoding="utf-8").splitlines()
         for row, line in enumerate(lines, 1):
             plan = json.loads(line)["id"]
-            found[f"planted_{language}-{row:06}"] = plan if plan in PLANS else plan.rpartition("-")[0]
+            found[f"planted_{language}-{row:06}"] = (
+                plan if plan in PLANS else plan.rpartition("-")[0]
+            )
     return found
 
 
@@ -58,16 +60,23 @@ def outcomes(workspace: Workspace) -> dict[str, set[tuple[str, str]]]:
 
 
 def test_the_planted_dialogues_among_others(tmp_path: Path) -> None:
-    copied = Path(shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("workspace")))
+    copied = Path(
+        shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("workspace"))
+    )
     for path in copied.glob("raw_*.jsonl"):
-        path.write_text("\n".join(path.read_text(encoding="utf-8").splitlines()[:20]), encoding="utf-8")
+        path.write_text(
+            "\n".join(path.read_text(encoding="utf-8").splitlines()[:20]), encoding="utf-8"
+        )
     curate(copied / "curate.toml", workspace=tmp_path / "work", processes=1)
     workspace = Workspace(tmp_path / "work")
     found = outcomes(workspace)
     for name, plan in planted().items():
         if plan in PLANS:
             assert PLANS[plan] in found[name], (name, plan, found[name])
-    for one, other in (("planted_en-000018", "planted_en-000019"), ("planted_zh-000012", "planted_zh-000013")):
+    for one, other in (
+        ("planted_en-000018", "planted_en-000019"),
+        ("planted_zh-000012", "planted_zh-000013"),
+    ):
         reasons = {reason for name in (one, other) for _, reason in found[name]}
         assert reasons & {"duplicate", "near_duplicate"}, (one, other, reasons)
     # Planted personal data are nowhere after the first stage; dialogues of people in crisis are kept.
@@ -76,7 +85,11 @@ def test_the_planted_dialogues_among_others(tmp_path: Path) -> None:
     for stage in list(STAGES)[1:]:
         for path in sorted(workspace.stage(stage).path.rglob("*.jsonl")):
             # Surrogates of other dialogues may have such a name by chance.
-            lines = [line for line in path.read_text(encoding="utf-8").splitlines() if '"planted_' in line]
+            lines = [
+                line
+                for line in path.read_text(encoding="utf-8").splitlines()
+                if '"planted_' in line
+            ]
             assert not [word for word in personal if any(word in line for line in lines)], path
     safe = {r["id"]: r["metadata"]["safety"] for r in workspace.stage("safety").records()}
     for name in ("planted_en-000016", "planted_zh-000009"):

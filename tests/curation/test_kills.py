@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-from curation_made import all_bytes, source
-from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import summaries
 from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
+from support.curations import all_bytes, source
+from support.doubles.providers import ProviderServer, price_file
 
 pytestmark = pytest.mark.live
 
@@ -51,7 +51,9 @@ def made(folder: Path) -> Path:
 
 def start(spec: Path, server: ProviderServer) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "h2htalk", "curate", "run", str(spec)]
-    return subprocess.Popen(command, env=server.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command, env=server.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def progress(folder: Path) -> int:

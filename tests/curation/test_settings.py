@@ -7,10 +7,8 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from curation_made import accepting, all_bytes, source
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table
 
 from h2htalk.chat.engines import model_identity
 from h2htalk.curation import stages
@@ -20,6 +18,8 @@ from h2htalk.curation.licences import LICENCES, find_licence, mixture, refusal, 
 from h2htalk.curation.prompts import Prompts
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError
+from support.curations import accepting, all_bytes, source
+from support.tables import table
 
 SOURCE = source("calls", "raw/calls.jsonl")
 START = f'workspace = "w"\n{SOURCE}'
@@ -32,7 +32,9 @@ def read(tmp_path: Path, text: str, **replaced: object) -> stages.CurateSpec:
     return stages.read_spec(path, **replaced)  # type: ignore[arg-type]
 
 
-def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_file_and_may_hold_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They were relative to the working directory, and `workspace = "$HOME/zz"` made a folder named $HOME."""
     monkeypatch.setenv("SOMEWHERE", "/data")
     text = 'workspace = "$SOMEWHERE/w"\nprompts = "mine"\nprices = "$SOMEWHERE/c"\n' + SOURCE
@@ -42,8 +44,15 @@ def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, m
     text += '[dedup]\ncontamination_splits = ["mini", "./own", "hub:lab/made@v1.0"]\n'
     text += '[gather.simulate]\nuser = "hf:./mine"\ncompanion = "openai:gpt-4o"\n'
     spec = read(tmp_path, text)
-    assert (spec.workspace, spec.prompts, spec.prices) == ("/data/w", str(tmp_path / "mine"), "/data/c")
-    safety, simulate = spec.section(stages.SafetySettings), spec.section(stages.GatherSettings).simulate
+    assert (spec.workspace, spec.prompts, spec.prices) == (
+        "/data/w",
+        str(tmp_path / "mine"),
+        "/data/c",
+    )
+    safety, simulate = (
+        spec.section(stages.SafetySettings),
+        spec.section(stages.GatherSettings).simulate,
+    )
     assert (safety.sensitive, safety.guard) == ("/data/s", "vllm:Qwen/Qwen3Guard-Gen-4B")
     assert spec.section(stages.ComposeSettings).model == f"scripted:{tmp_path / 'c.jsonl'}"
     assert spec.section(stages.ReviewSettings).model == "vllm:/data/theirs"
@@ -64,7 +73,10 @@ def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, m
     [
         (SOURCE, "workspace: is missing"),
         (START.replace('"messages"', '"mesages"'), r"format: must be .messages., .*not .mesages."),
-        (START.replace('"calls"', '"a/b"', 1), "gather: sources.1.name: 'a/b' must be at most 60 letters"),
+        (
+            START.replace('"calls"', '"a/b"', 1),
+            "gather: sources.1.name: 'a/b' must be at most 60 letters",
+        ),
         (f"{START}{SOURCE}", "gather: sources: 'calls' is given twice"),
         (f'{START}{SIMULATE}languages = ["en", "en"]', "languages: 'en' is given twice"),
         (f"{START}\n[review]\nmargin = nan", "review: margin: holds the number nan"),
@@ -98,6 +110,7 @@ languages = ["en"]
 [safety]
 sensitive = "terms.txt"
 guard = "scripted:models/guard.jsonl"
+guard_form = "qwen3guard"
 
 [compose]
 model = "scripted:models/composer.jsonl"
@@ -139,7 +152,9 @@ def made(folder: Path) -> Path:
     return folder / "curate.toml"
 
 
-def test_a_project_gives_the_same_bytes_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_gives_the_same_bytes_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Simulated records held the absolute path of their script, and that of the guard's was a setting."""
     found = []
     for place in (tmp_path / "a", tmp_path / "Eine Forscherin" / "tief" / "b"):
@@ -167,13 +182,18 @@ def origin(model: str) -> str:
     return Composer(model, (), 1, 0, Prompts.load(), b"").origin
 
 
-def test_a_model_is_named_without_its_address_and_by_the_files_of_its_folder(tmp_path: Path) -> None:
+def test_a_model_is_named_without_its_address_and_by_the_files_of_its_folder(
+    tmp_path: Path,
+) -> None:
     for server, address in (
         ("server:owner/name", "@http://10.0.0.7:8000/v1"),
         ("server:a@b", "@https://b.org/v1"),
         ("", ""),
     ):
-        assert (model_identity(server + address), origin(server + address)) == (server, f"model:{server}")
+        assert (model_identity(server + address), origin(server + address)) == (
+            server,
+            f"model:{server}",
+        )
     names = []
     for place, size in (("a", 10), ("b", 10), ("c", 11)):
         folder = tmp_path / place / "my-model"
@@ -202,10 +222,14 @@ def test_a_mixture_and_a_release_allow_the_same() -> None:
         assert mixture(licences) == expected, licences
     for one, other in combinations(KNOWN, 2):
         possible = [r for r in KNOWN if refusal(one, r) is None and refusal(other, r) is None]
-        open_to_all = [r for r in possible if (found := find_licence(r)) is not None and found.adaptation]
+        open_to_all = [
+            r for r in possible if (found := find_licence(r)) is not None and found.adaptation
+        ]
         assert bool(open_to_all) == (mixture([one, other]) is not None), (one, other)
     # The error names a release that allows all sources.
-    with pytest.raises(ConfigError, match=r"set gather.licence = 'CC-BY-NC-4\.0', which allows all sources"):
+    with pytest.raises(
+        ConfigError, match=r"set gather.licence = 'CC-BY-NC-4\.0', which allows all sources"
+    ):
         require_allowed([("smile", "MIT"), ("esconv", "CC-BY-NC-4.0")], "CC-BY-4.0")
 
 

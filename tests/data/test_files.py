@@ -19,21 +19,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.data import files
-from h2htalk.data.files import AppendLog, json_line, read_jsonl, refuse_links, write_jsonl, write_text, writer_lock
+from h2htalk.data.files import (
+    AppendLog,
+    json_line,
+    read_jsonl,
+    refuse_links,
+    write_jsonl,
+    write_text,
+    writer_lock,
+)
 from h2htalk.data.links import Link, add_link, link_folder, read_links
-from h2htalk.data.responses import write_parquet
+from h2htalk.data.parquet import write_parquet
 from h2htalk.errors import DataError
 
 HALF = st.characters() | st.characters(categories=["Cs"])
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=8,
 )
-
-
-def test_keys_of_six_characters_and_more_are_masked() -> None:
-    assert [files.masked("abc123 abc12", key, "*") for key in ("abc123", "abc12")] == ["* abc12", "abc123 abc12"]
 
 
 def read(path: Path, **options: bool) -> list[dict[str, Any]]:
@@ -51,7 +59,9 @@ def read(path: Path, **options: bool) -> list[dict[str, Any]]:
     ],
 )
 @pytest.mark.parametrize("torn_tail", [False, True])
-def test_all_these_hold_the_same_two_records(tmp_path: Path, content: bytes, torn_tail: bool) -> None:
+def test_all_these_hold_the_same_two_records(
+    tmp_path: Path, content: bytes, torn_tail: bool
+) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
     assert read(path, torn_tail=torn_tail) == [{"id": "a"}, {"id": "b"}]
@@ -80,7 +90,9 @@ def test_line_17_is_named_when_it_is_broken(tmp_path: Path, line: bytes, message
     assert "\n" not in str(raised.value)
 
 
-def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_line_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "MAX_LINE", 1 << 20)
     path = tmp_path / "x.jsonl"
     path.write_bytes(b" " * (1 << 20) + b"{}\n")
@@ -94,7 +106,9 @@ def test_what_cannot_be_read_says_so(tmp_path: Path, name: str) -> None:
         read(tmp_path / name)
 
 
-def test_a_torn_last_line_is_left_out_only_where_a_writer_may_have_been_killed(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_left_out_only_where_a_writer_may_have_been_killed(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"id": "a"}\n{"id": "b')
     assert read(path, torn_tail=True) == [{"id": "a"}]
@@ -105,9 +119,13 @@ def test_a_torn_last_line_is_left_out_only_where_a_writer_may_have_been_killed(t
 def test_a_key_that_stands_twice_is_refused_where_asked(tmp_path: Path) -> None:
     """A scenario with two references was read with the second one, silently."""
     path = tmp_path / "x.jsonl"
-    path.write_text('{"id": "a", "inputs": {"n": 1}}\n{"id": "b", "inputs": {"n": 1, "m": 2, "n": 3}}\n')
+    path.write_text(
+        '{"id": "a", "inputs": {"n": 1}}\n{"id": "b", "inputs": {"n": 1, "m": 2, "n": 3}}\n'
+    )
     assert read(path)[1] == {"id": "b", "inputs": {"n": 3, "m": 2}}
-    with pytest.raises(DataError, match=r"x\.jsonl:2: broken JSON: the key 'n' is repeated; keep one"):
+    with pytest.raises(
+        DataError, match=r"x\.jsonl:2: broken JSON: the key 'n' is repeated; keep one"
+    ):
         read(path, unique_keys=True)
 
 
@@ -126,7 +144,9 @@ def test_written_texts_stay_readable_and_half_a_character_is_escaped(tmp_path: P
     assert (tmp_path / "x.html").read_text(encoding="utf-8") == "<p>\\ud83d</p>"
 
 
-def test_a_file_that_its_writer_moves_meanwhile_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_its_writer_moves_meanwhile_is_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Reading a run beside its writer ended in a traceback about a temporary file."""
     monkeypatch.setattr(os, "walk", lambda place: [(str(place), [], [".summary.json.7"])])
     refuse_links(tmp_path)
@@ -145,7 +165,9 @@ WRITERS: dict[str, Callable[[Path, Any], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_an_interrupted_writer_leaves_the_old_file_alone(tmp_path: Path, write: Callable[[Path, Any], object]) -> None:
+def test_an_interrupted_writer_leaves_the_old_file_alone(
+    tmp_path: Path, write: Callable[[Path, Any], object]
+) -> None:
     path = tmp_path / "x"
     path.write_text("old")
     with pytest.raises(KeyboardInterrupt):
@@ -156,7 +178,9 @@ def test_an_interrupted_writer_leaves_the_old_file_alone(tmp_path: Path, write: 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("place", ["a file/x", "a folder"])
-def test_an_unwritable_place_is_one_line(tmp_path: Path, write: Callable[[Path, Any], object], place: str) -> None:
+def test_an_unwritable_place_is_one_line(
+    tmp_path: Path, write: Callable[[Path, Any], object], place: str
+) -> None:
     (tmp_path / "a file").write_text("")
     (tmp_path / "a folder" / "in it").mkdir(parents=True)
     with pytest.raises(DataError, match=f"^{tmp_path / place}: cannot be written") as raised:
@@ -178,8 +202,13 @@ def test_records_are_there_as_soon_as_append_returns(tmp_path: Path) -> None:
 
 
 @settings(deadline=None, max_examples=25)
-@given(texts=st.lists(st.text(HALF, max_size=12), min_size=1, max_size=4), end=st.sampled_from(["", " \r"]))
-def test_a_kill_at_any_byte_costs_the_line_being_written_and_no_other(texts: list[str], end: str) -> None:
+@given(
+    texts=st.lists(st.text(HALF, max_size=12), min_size=1, max_size=4),
+    end=st.sampled_from(["", " \r"]),
+)
+def test_a_kill_at_any_byte_costs_the_line_being_written_and_no_other(
+    texts: list[str], end: str
+) -> None:
     """An editor that leaves out the last line end costs nothing."""
     lines = [json_line({"text": text}).replace("\n", f"{end}\n").encode() for text in texts]
     content = b"".join(lines)
@@ -188,16 +217,22 @@ def test_a_kill_at_any_byte_costs_the_line_being_written_and_no_other(texts: lis
         path = Path(folder) / "part-0.jsonl"
         for offset in range(len(content) + 1):
             path.write_bytes(content[:offset])
-            whole = sum(offset >= last - 1 - len(end) for last in ends)  # its line end alone may be missing
+            whole = sum(
+                offset >= last - 1 - len(end) for last in ends
+            )  # its line end alone may be missing
             seen: list[str] = []
-            with AppendLog(path, lambda record, where, seen=seen: seen.append(record["text"])) as log:  # type: ignore[misc]
+            with AppendLog(
+                path, lambda record, where, seen=seen: seen.append(record["text"])
+            ) as log:  # type: ignore[misc]
                 assert seen == texts[:whole]
                 log.append({"text": "new"})
             assert [record["text"] for record in read(path)] == [*texts[:whole], "new"]
 
 
 @pytest.mark.parametrize("line", ["nonsense\n", "[1]"])
-def test_a_whole_line_that_is_no_record_is_an_error_and_gives_the_lock_back(tmp_path: Path, line: str) -> None:
+def test_a_whole_line_that_is_no_record_is_an_error_and_gives_the_lock_back(
+    tmp_path: Path, line: str
+) -> None:
     path = tmp_path / "part-0.jsonl"
     path.write_text('{"n":0}\n' + line)
     for _ in range(2):
@@ -225,7 +260,10 @@ def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_p
         start = time.monotonic()
         with pytest.raises(DataError) as raised:
             AppendLog(path)
-        assert str(raised.value) == f"{path}: another process is writing it; wait for it, or choose another --out"
+        assert (
+            str(raised.value)
+            == f"{path}: another process is writing it; wait for it, or choose another --out"
+        )
         with pytest.raises(DataError, match=r"is writing it; wait for the other one$"):
             writer_lock(path, "wait for the other one").__enter__()
         assert time.monotonic() - start < 2
@@ -239,7 +277,7 @@ FILL = """
 import resource, sys
 from pathlib import Path
 from h2htalk.data.files import AppendLog, read_jsonl, write_jsonl
-from h2htalk.data.responses import write_parquet
+from h2htalk.data.parquet import write_parquet
 from h2htalk.errors import DataError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 stored = 0
@@ -263,14 +301,22 @@ assert stored > 3
 """
 
 
-def test_a_full_disk_leaves_a_log_at_its_last_whole_line_and_a_file_as_it_was(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_a_log_at_its_last_whole_line_and_a_file_as_it_was(
+    tmp_path: Path,
+) -> None:
     """A file-size limit stands for the disk: the operating system refuses the write in the middle."""
     log, old = tmp_path / "part-0.jsonl", tmp_path / "old"
     old.write_text("old")
-    done = subprocess.run([sys.executable, "-c", FILL, log, old], capture_output=True, text=True, check=True)
-    assert done.stdout.count("the disk is full; what was stored is kept: free space") == 3, done.stdout
+    done = subprocess.run(
+        [sys.executable, "-c", FILL, log, old], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("the disk is full; what was stored is kept: free space") == 3, (
+        done.stdout
+    )
     assert old.read_text() == "old"
-    assert {"old", "part-0.jsonl"} <= {*os.listdir(tmp_path)} <= {"old", "part-0.jsonl", "part-0.lock"}
+    assert (
+        {"old", "part-0.jsonl"} <= {*os.listdir(tmp_path)} <= {"old", "part-0.jsonl", "part-0.lock"}
+    )
 
 
 def test_links_are_kept_once_in_the_order_of_adding(tmp_path: Path) -> None:
@@ -287,7 +333,11 @@ def test_links_are_kept_once_in_the_order_of_adding(tmp_path: Path) -> None:
         Link("hub", "hub:lab/set@v1.0", None),
     )
     with ThreadPoolExecutor(20) as pool:  # runs that start together
-        list(pool.map(lambda number: add_link(folder, "run", tmp_path / f"run-{number // 2}"), range(20)))
+        list(
+            pool.map(
+                lambda number: add_link(folder, "run", tmp_path / f"run-{number // 2}"), range(20)
+            )
+        )
     assert len(read_links(folder)) == 3 + 10
 
 
@@ -299,28 +349,40 @@ def test_a_target_is_found_through_symbolic_links(tmp_path: Path) -> None:
     for folder in ("shortcut", "disk/deep/workspace"):
         (link,) = read_links(tmp_path / folder)
         assert link.path == tmp_path / "round"
-    with writer_lock(tmp_path / "disk" / "deep" / "workspace" / "links.jsonl"):  # one that is there needs no right
-        add_link(tmp_path / "disk" / "deep" / "workspace", "round", tmp_path / "round")  # it would wait a minute
+    with writer_lock(
+        tmp_path / "disk" / "deep" / "workspace" / "links.jsonl"
+    ):  # one that is there needs no right
+        add_link(
+            tmp_path / "disk" / "deep" / "workspace", "round", tmp_path / "round"
+        )  # it would wait a minute
     assert len(read_links(tmp_path / "shortcut")) == 1
     (tmp_path / "disk").rename(tmp_path / "moved")
     assert read_links(tmp_path / "moved" / "deep" / "workspace")[0].target == "../../../round"
 
 
 @pytest.mark.parametrize(
-    ("kind", "target"), [("rounds", "a"), ("round", 1), (["round"], "a"), ("hub", "nonsense"), ("run", "hub:a/b@c")]
+    ("kind", "target"),
+    [("rounds", "a"), ("round", 1), (["round"], "a"), ("hub", "nonsense"), ("run", "hub:a/b@c")],
 )
 def test_a_line_that_is_no_link_is_named(tmp_path: Path, kind: object, target: object) -> None:
     add_link(tmp_path, "run", tmp_path / "run")
     with (tmp_path / "links.jsonl").open("a") as file:
         file.write(json.dumps({"kind": kind, "target": target}) + "\n")
-    for call in (lambda: read_links(tmp_path), lambda: add_link(tmp_path, "run", tmp_path / "other")):
+    for call in (
+        lambda: read_links(tmp_path),
+        lambda: add_link(tmp_path, "run", tmp_path / "other"),
+    ):
         with pytest.raises(DataError, match=r"links\.jsonl:2: a link must hold kind"):
             call()
 
 
 def test_what_links_for_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace, release = tmp_path / "workspace", tmp_path / "release"
-    for file in (workspace / "workspace.json", workspace / "review" / "stage.json", release / "release.json"):
+    for file in (
+        workspace / "workspace.json",
+        workspace / "review" / "stage.json",
+        release / "release.json",
+    ):
         write_text(file, "{}")
     assert link_folder(workspace) == link_folder(workspace / "review") == workspace
     assert link_folder(tmp_path) is link_folder(workspace / "missing") is None

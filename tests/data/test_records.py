@@ -13,17 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from releases_made import case
-from splits_made import changed, leaves
 
 from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.data.case import Case
 from h2htalk.data.languages import RECORDS
 from h2htalk.data.scenario import Dialogue, Persona, Scenario, bundled_personas
 from h2htalk.data.splits import load_split, read_item
-from h2htalk.data.subtasks import DIMENSIONS, MEMORY_CATEGORIES, SUBTASKS, TOTAL_COUNT, in_table_order
+from h2htalk.data.subtasks import (
+    DIMENSIONS,
+    MEMORY_CATEGORIES,
+    SUBTASKS,
+    TOTAL_COUNT,
+    in_table_order,
+)
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.tokens import TOKENIZERS
+from support.releases import case
+from support.splits import changed, leaves
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from make_schemas import FOLDER, SCHEMAS, case_schema, scenario_schema, text_of
@@ -56,11 +62,17 @@ def test_every_subtask_survives_its_own_dict(subtask: str) -> None:
 
 @pytest.mark.parametrize("references", [[], ["At lunch.", "At noon."]])
 def test_a_scenario_has_none_to_five_references(references: list[str]) -> None:
-    record = {**changed(RECORD, {"reference": ...}), "references": references, "metadata": {"votes": [1], "note": None}}
+    record = {
+        **changed(RECORD, {"reference": ...}),
+        "references": references,
+        "metadata": {"votes": [1], "note": None},
+    }
     scenario = Scenario.from_dict(record)
     assert (list(scenario.references), scenario.reference) == (references, (references or [""])[0])
     assert Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
-    assert list(Scenario.from_dict(RECORD).to_dict().items()) == list(RECORD.items())  # one stays `reference`
+    assert list(Scenario.from_dict(RECORD).to_dict().items()) == list(
+        RECORD.items()
+    )  # one stays `reference`
     with pytest.raises(DataError, match="has both reference and references; keep references"):
         Scenario.from_dict({**RECORD, "references": references})
 
@@ -73,23 +85,41 @@ def test_two_personas_are_bundled_in_both_languages() -> None:
     personas = bundled_personas()
     assert len(personas) >= 2
     for key, persona in personas.items():
-        assert (persona.id, {*persona.names}, {*persona.descriptions}) == (key, {"en", "zh"}, {"en", "zh"})
+        assert (persona.id, {*persona.names}, {*persona.descriptions}) == (
+            key,
+            {"en", "zh"},
+            {"en", "zh"},
+        )
         assert "both adults" in persona.descriptions["en"]
         assert "成年人" in persona.descriptions["zh"]
     assert len({name for p in personas.values() for name in p.names.values()}) == 2 * len(personas)
 
 
 POINT = {"id": "stays", "kind": "must", "text": "stays"}
-FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is called Pip.", "forms": ["Pip"]}
+FACT = {
+    "id": "cat",
+    "kind": "stated",
+    "session": 1,
+    "text": "The cat is called Pip.",
+    "forms": ["Pip"],
+}
 
 
 def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> None:
     sessions = [
-        {"turns": [{"user": "Hello.", "reference": "Hello you."}, {"user": "It snows.", "reference": "At last."}]},
+        {
+            "turns": [
+                {"user": "Hello.", "reference": "Hello you."},
+                {"user": "It snows.", "reference": "At last."},
+            ]
+        },
         {"gap_days": 3, "turns": [{"user": "Gone again.", "reference": "The snow?"}]},
         {"gap_days": 1, "turns": [{"user": "No reply wanted."}]},
     ]
-    history = [{"role": "user", "content": "Evening."}, {"role": "companion", "content": "Evening!"}]
+    history = [
+        {"role": "user", "content": "Evening."},
+        {"role": "companion", "content": "Evening!"},
+    ]
     one = case(1, sessions=sessions, history=history, state="grief")
     (tmp_path / "cases.jsonl").write_text(json.dumps(one.to_dict()))
     split = load_split(tmp_path)
@@ -101,7 +131,9 @@ def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> No
     assert [turn.content for turn in turns[-1].turns] == [
         "Evening.", "Evening!", "Hello.", "Hello you.", "It snows.", "At last.", "[3 days later] Gone again."
     ]  # fmt: skip
-    assert {(one.tags.risk, one.tags.emotion, one.subtask) for one in turns} == {("high", "grief", "dialogue_emotion")}
+    assert {(one.tags.risk, one.tags.emotion, one.subtask) for one in turns} == {
+        ("high", "grief", "dialogue_emotion")
+    }
     assert len(set(clusters_of(turns).values())) == 1
     with pytest.raises(ConfigError, match="have no subtasks; leave out --subtask"):
         split.select(subtasks=["dialogue_base"])
@@ -110,7 +142,10 @@ def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> No
 DIALOGUE: dict[str, Any] = {
     "id": "d-1",
     "language": "en",
-    "messages": [{"role": "user", "content": "Hi."}, {"role": "companion", "content": "Hello you."}],
+    "messages": [
+        {"role": "user", "content": "Hi."},
+        {"role": "companion", "content": "Hello you."},
+    ],
 }
 SPOKEN = st.text(min_size=1).filter(str.strip)
 
@@ -119,7 +154,9 @@ SPOKEN = st.text(min_size=1).filter(str.strip)
     turns=st.lists(st.tuples(st.sampled_from(["user", "companion"]), SPOKEN), min_size=1),
     metadata=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text()),
 )
-def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata: dict[str, Any]) -> None:
+def test_a_dialogue_survives_its_own_dict(
+    turns: list[tuple[str, str]], metadata: dict[str, Any]
+) -> None:
     messages = [{"role": role, "content": content} for role, content in turns]
     dialogue = Dialogue.from_dict({**DIALOGUE, "messages": messages, "metadata": metadata})
     assert dialogue.to_dict()["messages"] == messages
@@ -148,10 +185,22 @@ READERS: dict[str, tuple[Any, dict[str, Any], str]] = {
             {"references": [*"123456"], "reference": ...},
             "references: must be a list of at most 5",
         ),
-        ("scenario", {"references": ["Hi.", "Yes.", "Hi."], "reference": ...}, "references: holds a text twice"),
+        (
+            "scenario",
+            {"references": ["Hi.", "Yes.", "Hi."], "reference": ...},
+            "references: holds a text twice",
+        ),
         ("scenario", {"reference": " \n"}, "references.1: must be text that is not empty"),
-        ("scenario", {"tags.emotoin": "joy"}, "tags.emotoin: no such field; did you mean 'emotion'?"),
-        ("scenario", {"tags.emotion": "Joy!"}, "tags.emotion: must be one lower-case word, not 'Joy!'"),
+        (
+            "scenario",
+            {"tags.emotoin": "joy"},
+            "tags.emotoin: no such field; did you mean 'emotion'?",
+        ),
+        (
+            "scenario",
+            {"tags.emotion": "Joy!"},
+            "tags.emotion: must be one lower-case word, not 'Joy!'",
+        ),
         (
             "scenario",
             {"inputs.history": ...},
@@ -162,39 +211,93 @@ READERS: dict[str, tuple[Any, dict[str, Any], str]] = {
             {"inputs.history.0.role": "system"},
             "inputs.history.1.role: must be 'user' or 'companion', not",
         ),
-        ("scenario", {"inputs.history.0.role": "companion"}, "inputs: history must end with a user turn"),
+        (
+            "scenario",
+            {"inputs.history.0.role": "companion"},
+            "inputs: history must end with a user turn",
+        ),
         ("scenario", {"inputs.history.0.time": "09:00"}, "inputs.history.1.time: no such field"),
         (
             "scenario",
             {"inputs.today_schedule.0.time": "24:00"},
             "inputs.today_schedule.1.time: must be HH:MM, 00:00 to",
         ),
-        ("scenario", {"inputs.today_schedule.0.time": "22:30"}, "inputs.today_schedule: times must ascend"),
+        (
+            "scenario",
+            {"inputs.today_schedule.0.time": "22:30"},
+            "inputs.today_schedule: times must ascend",
+        ),
         ("persona", {"relation": " "}, "relation: must be text that is not empty"),
         ("persona", {"en": {"name": "Ada"}}, "en.description: is missing"),
         ("persona", {"en": None}, "needs a table for at least one language: en, zh"),
         ("case", {"study": "other"}, "study: must be 'high_risk'"),
-        ("case", {"sessions": [{"turns": [{"user": "hi", "points": ["other"]}]}]}, "names the point 'other'"),
+        (
+            "case",
+            {"sessions": [{"turns": [{"user": "hi", "points": ["other"]}]}]},
+            "names the point 'other'",
+        ),
         ("case", {"points": [POINT, POINT]}, "points: the id 'stays' occurs twice"),
         ("case", {"facts": [FACT, FACT]}, "facts: the id 'cat' occurs twice"),
-        ("case", {"facts": [{**FACT, "kind": "corrected"}]}, "fact cat: a corrected fact, and no other, names the"),
-        ("case", {"facts": [{**FACT, "kind": "forgotten"}]}, "fact cat: a forgotten fact, and no other, needs ask"),
+        (
+            "case",
+            {"facts": [{**FACT, "kind": "corrected"}]},
+            "fact cat: a corrected fact, and no other, names the",
+        ),
+        (
+            "case",
+            {"facts": [{**FACT, "kind": "forgotten"}]},
+            "fact cat: a forgotten fact, and no other, needs ask",
+        ),
         ("case", {"facts": [{**FACT, "session": 2}]}, "fact cat: there is no such session"),
-        ("case", {"points": [{**POINT, "check": "fact:cat"}]}, "stays: 'fact:cat' names no fact of the case"),
-        ("case", {"points": [{**POINT, "check": "says:cat"}]}, "stays: no check 'says:cat'; write fact:ID"),
-        ("case", {"sessions": [{"gap_days": 2, "turns": [{"user": "hi"}]}]}, "the first session follows none"),
-        ("case", {"sessions": [{"turns": [{"user": "hi", "reference": " "}]}]}, "sessions.1.turns.1.reference"),
-        ("case", {"history": [{"role": "user", "content": "hi"}]}, "history: user and companion take turns"),
+        (
+            "case",
+            {"points": [{**POINT, "check": "fact:cat"}]},
+            "stays: 'fact:cat' names no fact of the case",
+        ),
+        (
+            "case",
+            {"points": [{**POINT, "check": "says:cat"}]},
+            "stays: no check 'says:cat'; write fact:ID",
+        ),
+        (
+            "case",
+            {"sessions": [{"gap_days": 2, "turns": [{"user": "hi"}]}]},
+            "the first session follows none",
+        ),
+        (
+            "case",
+            {"sessions": [{"turns": [{"user": "hi", "reference": " "}]}]},
+            "sessions.1.turns.1.reference",
+        ),
+        (
+            "case",
+            {"history": [{"role": "user", "content": "hi"}]},
+            "history: user and companion take turns",
+        ),
         ("dialogue", {"id": 7}, "id: must be text, not 7"),
         # Two ids that look the same were two items, and an answer to one left the other unscored.
         ("dialogue", {"id": "d-1 "}, "without white space around it; it is 'd-1 '"),
-        ("dialogue", {"id": "cafe\u0301"}, "Unicode's form NFC, not empty, without white space around it; it is 'cafe"),
-        ("dialogue", {"messages": [*DIALOGUE["messages"], {"role": "user"}]}, "messages.3.content: is missing"),
-        ("dialogue", {"metadata": {"x": [b"y"]}}, "metadata: x.1: holds a bytes, which JSON cannot; write text"),
+        (
+            "dialogue",
+            {"id": "cafe\u0301"},
+            "Unicode's form NFC, not empty, without white space around it; it is 'cafe",
+        ),
+        (
+            "dialogue",
+            {"messages": [*DIALOGUE["messages"], {"role": "user"}]},
+            "messages.3.content: is missing",
+        ),
+        (
+            "dialogue",
+            {"metadata": {"x": [b"y"]}},
+            "metadata: x.1: holds a bytes, which JSON cannot; write text",
+        ),
         ("dialogue", {"metadata": {"x": {3: "y"}}}, "metadata: x: holds a key that is not text"),
     ],
 )
-def test_a_wrong_record_is_refused_by_name_and_place(kind: str, change: dict[str, Any], message: str) -> None:
+def test_a_wrong_record_is_refused_by_name_and_place(
+    kind: str, change: dict[str, Any], message: str
+) -> None:
     read, record, name = READERS[kind]
     with pytest.raises(DataError) as raised:
         read(changed(record, change), "x.jsonl:3")
@@ -246,5 +349,11 @@ def test_schema_and_reader_refuse_the_same_changes() -> None:
             if not validator.is_valid(other):
                 with pytest.raises(DataError):
                     read_item(other, "line 1")
-            elif top not in ("id", "points", "facts", "sessions", "history"):  # names of others are checked by code
+            elif top not in (
+                "id",
+                "points",
+                "facts",
+                "sessions",
+                "history",
+            ):  # names of others are checked by code
                 read_item(other, "line 1")

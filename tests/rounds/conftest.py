@@ -1,11 +1,13 @@
-"""A small Argilla server, if the client is installed."""
+"""Small servers of both kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from argilla_double import OWNER_KEY, ArgillaDouble
+
+from support.doubles.argilla_double import OWNER_KEY, ArgillaDouble
+from support.doubles.label_studio_double import TOKEN, LabelStudioDouble
 
 
 @pytest.fixture
@@ -16,4 +18,14 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
     with ArgillaDouble() as double:
         monkeypatch.setenv("ARGILLA_API_URL", double.url)
         monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+        yield double
+
+
+@pytest.fixture
+def label_studio(monkeypatch: pytest.MonkeyPatch) -> Iterator[LabelStudioDouble]:
+    """A small Label Studio server, with address and key in the environment."""
+    monkeypatch.setattr("h2htalk.rounds.argilla.client.time.sleep", lambda seconds: None)
+    with LabelStudioDouble() as double:
+        monkeypatch.setenv("LABEL_STUDIO_URL", double.url)
+        monkeypatch.setenv("LABEL_STUDIO_API_KEY", TOKEN)
         yield double

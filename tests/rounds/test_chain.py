@@ -9,10 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from curation_made import finished
-from kills import interrupted_at
-from releases_made import case
-from rounds_made import (
+
+from h2htalk.data.links import Link, read_links
+from h2htalk.data.scenario import Turn
+from h2htalk.data.splits import load_split
+from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.item_sources import case_item, read_items
+from h2htalk.rounds.items import Item, check_values
+from h2htalk.rounds.lifecycle import open_round
+from h2htalk.rounds.questions import QUESTIONS, Kind
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import RoundSpec
+from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
+from support.curations import finished
+from support.kills import interrupted_at
+from support.releases import case
+from support.rounds import (
     SCENARIO,
     begin,
     candidate,
@@ -27,30 +39,31 @@ from rounds_made import (
     spec_of,
     write,
 )
-from tables import table
-
-from h2htalk.data.links import Link, read_links
-from h2htalk.data.scenario import Turn
-from h2htalk.data.splits import load_split
-from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.item_sources import case_item, read_items
-from h2htalk.rounds.items import Item, check_values
-from h2htalk.rounds.lifecycle import open_round
-from h2htalk.rounds.questions import QUESTIONS, Kind
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.settings import RoundSpec
-from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
+from support.tables import table
 
 TALK = [{"role": "user", "content": "你好"}, {"role": "companion", "content": "嗯"}]
-WHOLE: dict[str, Any] = {"id": "a-1", "language": "zh", "prompt": TALK, "context": {"memories": "likes rain"}}
-WHOLE |= {"response": "r", "reference": "p", "labels": ["keep", "drop"], "crisis": True, "subtask": "dialogue_base"}
+WHOLE: dict[str, Any] = {
+    "id": "a-1",
+    "language": "zh",
+    "prompt": TALK,
+    "context": {"memories": "likes rain"},
+}
+WHOLE |= {
+    "response": "r",
+    "reference": "p",
+    "labels": ["keep", "drop"],
+    "crisis": True,
+    "subtask": "dialogue_base",
+}
 WHOLE |= {"gold": {"keep": "keep"}, "suggested": {"quality": 4}, "note": "n"}
 
 
 def test_items_as_json_and_their_stored_answers() -> None:
     item = Item.from_dict(WHOLE)
     assert item.to_dict() == WHOLE
-    assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item("a", "en", (Turn("user", "hi"),))
+    assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item(
+        "a", "en", (Turn("user", "hi"),)
+    )
     # Gold and suggested answers must be valid.
     item = Item.from_dict(WHOLE)
     assert check_values(item, QUESTIONS["crowd"]) is item
@@ -94,14 +107,21 @@ def test_items_of_a_stage_with_suggestions(tmp_path: Path) -> None:
     assert "keep" not in items[1].suggested
     assert [item.id for item in read_items(str(stage), ["needs_people"]).items] == ["c-2"]
     assert len(read_items(str(stage), ["needs_people", "accept"]).items) == 2
-    with pytest.raises(RoundError, match=r"status 'need_people'; choose from accept \(1\), needs_people \(1\)"):
+    with pytest.raises(
+        RoundError, match=r"status 'need_people'; choose from accept \(1\), needs_people \(1\)"
+    ):
         read_items(str(stage), ["accept", "need_people"])
 
 
 def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
     talk = {"id": "d-1", "language": "en", "messages": [{"role": "user", "content": "hi"}]}
     talk |= {"metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}}}
-    records = [{"id": "i-1", "language": "en", "prompt": "hi"}, SCENARIO.to_dict(), candidate("c-1", "accept"), talk]
+    records = [
+        {"id": "i-1", "language": "en", "prompt": "hi"},
+        SCENARIO.to_dict(),
+        candidate("c-1", "accept"),
+        talk,
+    ]
     source = read_items(str(write(tmp_path / "all.jsonl", records)))
     items = {item.id: item for item in source.items}
     assert set(items) == {"i-1", SCENARIO.id, "c-1", "d-1"}
@@ -115,8 +135,14 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
         (item,) = read_items(str(write(tmp_path / "c.jsonl", [record]))).items
         assert item.crisis
     # Invalid records are named by line.
-    invalid: dict[str, list[Any]] = {"contains no items": [], "all.jsonl:1: neither an item": [{"name": "a"}]}
-    invalid |= {"'a' occurs twice": [{"id": "a", "language": "en", "prompt": "x"}] * 2, "all.jsonl:1": [[1]]}
+    invalid: dict[str, list[Any]] = {
+        "contains no items": [],
+        "all.jsonl:1: neither an item": [{"name": "a"}],
+    }
+    invalid |= {
+        "'a' occurs twice": [{"id": "a", "language": "en", "prompt": "x"}] * 2,
+        "all.jsonl:1": [[1]],
+    }
     for message, lines in invalid.items():
         with pytest.raises((DataError, RoundError), match=message):
             read_items(str(write(tmp_path / "all.jsonl", lines)))
@@ -125,7 +151,10 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
 FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}
 SESSIONS = [
     {"turns": [{"user": "I fed Pip.", "reference": "Good.", "points": ["stays"]}]},
-    {"gap_days": 12, "turns": [{"user": "Hello again.", "reference": "How is Pip?", "points": ["calls"]}]},
+    {
+        "gap_days": 12,
+        "turns": [{"user": "Hello again.", "reference": "How is Pip?", "points": ["calls"]}],
+    },
 ]
 POINTS = [{"id": "stays", "kind": "must", "text": "The reply stays."}]
 POINTS += [{"id": "calls", "kind": "must_not", "text": "The reply forgets Pip."}]
@@ -141,12 +170,16 @@ def test_a_case_is_read_whole_and_a_sexual_one_announced() -> None:
     assert "Nora" in context["persona"]
     assert item.crisis
     # Annotators met a case that is tagged `sexual.explicit` unannounced.
-    item = case_item(case(1, study="instructions", sessions=SESSIONS, points=POINTS, tags=["sexual.explicit"]))
+    item = case_item(
+        case(1, study="instructions", sessions=SESSIONS, points=POINTS, tags=["sexual.explicit"])
+    )
     assert (item.explicit, item.crisis, item.notice) == (True, True, "explicit_notice")
 
 
 def test_cases_of_a_split_and_of_a_file_are_items(tmp_path: Path) -> None:
-    (tmp_path / "cases.jsonl").write_text(json.dumps(case(1).to_dict()) + "\n" + json.dumps(case(2).to_dict()) + "\n")
+    (tmp_path / "cases.jsonl").write_text(
+        json.dumps(case(1).to_dict()) + "\n" + json.dumps(case(2).to_dict()) + "\n"
+    )
     for name in (str(tmp_path), str(tmp_path / "cases.jsonl")):
         source = read_items(name, kind="expert")
         assert [item.id for item in source.items] == ["case-en-1", "case-en-2"]
@@ -161,7 +194,9 @@ def test_sets_that_are_about_crises_can_be_opened(tmp_path: Path, kind: Kind) ->
         tie = {"language": "en", "prompt": "hi", "labels": ["a", "b"], "crisis": True}
         lines = [{"id": f"t{n}", **tie} for n in range(7)]
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
-    status, _ = open_round(RoundSpec(kind=kind, items=str(tmp_path / "items.jsonl")), tmp_path / "round")
+    status, _ = open_round(
+        RoundSpec(kind=kind, items=str(tmp_path / "items.jsonl")), tmp_path / "round"
+    )
     assert (status.state, status.items) == ("open", 7)
 
 
@@ -170,7 +205,9 @@ def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path
     path = crowd_round(tmp_path)
     status, messages = open_round(spec_of("expert", path, 3), tmp_path / "expert")
     assert (status.kind, status.items) == ("expert", 2)
-    assert messages[0].startswith("crowd: 2 kept, 1 dropped, 1 tied; ties are left out: to decide them first, ")
+    assert messages[0].startswith(
+        "crowd: 2 kept, 1 dropped, 1 tied; ties are left out: to decide them first, "
+    )
     folder, items = RoundFolder(tmp_path / "expert"), items_of(tmp_path / "expert")
     assert folder.sources() == {"c-1": crisis_candidate("c-1"), "c-2": candidate("c-2", "accept")}
     assert {name: item.crisis for name, item in items.items()} == {"c-1": True, "c-2": False}
@@ -206,7 +243,9 @@ def test_a_round_that_experts_cannot_continue(tmp_path: Path) -> None:
         assert (files_of(path), (tmp_path / "expert").exists()) == (before, False)
 
 
-def test_a_refused_opening_leaves_neither_links_nor_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_opening_leaves_neither_links_nor_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A link stayed where the platform refused."""
     work = finished(tmp_path / "work", "review", [candidate("c-1", "accept")]).path
     spec = spec_of("crowd", work)
@@ -247,4 +286,6 @@ def test_an_opening_that_is_killed_at_any_write(tmp_path: Path) -> None:
         assert RoundFolder(out).source_paths()["workspace"] == str(tmp_path / "work")
         number += 1
     assert number > 10
-    assert [link.path for link in read_links(path)] == [tmp_path / f"expert-{n}" for n in range(number)]
+    assert [link.path for link in read_links(path)] == [
+        tmp_path / f"expert-{n}" for n in range(number)
+    ]

@@ -12,13 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_double import DATASET, ITEMS, SAYS, ArgillaDouble, named, spec_in
-from argilla_double import opened as opened_on_server
-from byte_search import files_with
-from command_line import h2htalk_here
-from curation_made import finished
-from kills import interrupted_at
-from rounds_made import (
+
+from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
+from h2htalk.data.files import write_jsonl
+from h2htalk.errors import RoundError
+from h2htalk.rounds.lifecycle import (
+    close_round,
+    open_round,
+    remove_annotator,
+    reopen_round,
+    round_status,
+)
+from h2htalk.rounds.outcome import read_outcome
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care
+from support.byte_search import files_with
+from support.command_line import h2htalk_here
+from support.curations import finished
+from support.doubles.argilla_double import DATASET, ITEMS, SAYS, ArgillaDouble, named, spec_in
+from support.doubles.argilla_double import opened as opened_on_server
+from support.kills import interrupted_at
+from support.rounds import (
     NAMES,
     adjudicated,
     answer,
@@ -33,22 +47,16 @@ from rounds_made import (
     spec_of,
     split,
 )
-from spreadsheet_rounds import edited, fill, keys_of, places, session_of, workbook_path
-
-from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
-from h2htalk.data.files import write_jsonl
-from h2htalk.errors import RoundError
-from h2htalk.rounds.lifecycle import close_round, open_round, remove_annotator, reopen_round, round_status
-from h2htalk.rounds.outcome import read_outcome
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.settings import Care
+from support.spreadsheet_rounds import edited, fill, keys_of, places, session_of, workbook_path
 
 WORDS = "cinnamon porridge"
 EMILY = ErasedIds(frozenset({"d-2", "p-2"}))
 
 
 def said(number: int) -> str:
-    return f"I burnt the {WORDS}, again." if number == 2 else f"I watered the tomatoes {number} times."
+    return (
+        f"I burnt the {WORDS}, again." if number == 2 else f"I watered the tomatoes {number} times."
+    )
 
 
 def made(number: int, *, crisis: bool = False, **more: Any) -> dict[str, Any]:
@@ -56,7 +64,11 @@ def made(number: int, *, crisis: bool = False, **more: Any) -> dict[str, Any]:
     provenance = {"source": "made", "dialogue": f"d-{number}", "person": f"p-{number}"}
     turns = [{"role": "user", "content": said(number)}]
     record = candidate(f"d-{number}:dialogue_base", "accept") | {"provenance": provenance, **more}
-    scenario = record["scenario"] | {"provenance": provenance, "subtask": "dialogue_base", "inputs": {"history": turns}}
+    scenario = record["scenario"] | {
+        "provenance": provenance,
+        "subtask": "dialogue_base",
+        "inputs": {"history": turns},
+    }
     if crisis:
         scenario["metadata"] = {"safety": {"risk": "high", "tags": ["crisis.ideation"]}}
     return record | {"scenario": scenario}
@@ -75,7 +87,9 @@ def typed(name: str, annotator: str) -> Mapping[str, str]:
     return expert("keep" if name != item(1) else "drop") | {"comment": comment}
 
 
-def opened(folder: Path, count: int = 4, kind: str = "expert", people: int = 2, **more: Any) -> Path:
+def opened(
+    folder: Path, count: int = 4, kind: str = "expert", people: int = 2, **more: Any
+) -> Path:
     """An open round on candidates 0 to `count`; the third is Emily's, and about a crisis."""
     workspace = finished(folder / "work", "review", [made(n, crisis=n == 2) for n in range(count)])
     care = {"care": {"session_items": 20, "crisis_share": 0.9}}
@@ -149,12 +163,16 @@ def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "sent.xlsx", bogumil)
     assert files_with(path, WORDS) == ["spreadsheets/bogumil.xlsx"]
     status = round_status(path)
-    assert [note for note in status.notes if "bogumil.xlsx: it held items that were erased since" in note]
+    assert [
+        note
+        for note in status.notes
+        if "bogumil.xlsx: it held items that were erased since" in note
+    ]
     assert (status.mistakes, status.completed, files_with(path, WORDS)) == ((), 6, [])
     open_round(spec, path)  # although its workspace still holds the item
     assert (round_status(path).items, files_with(path, WORDS)) == (3, [])
     close_round(path)
-    assert len(read_outcome(path).annotations) == 2 * 3 * 4
+    assert len(read_outcome(path).annotations) == 2 * 3 * 5
 
 
 def moved_text(book: Any, other: int) -> None:
@@ -174,7 +192,9 @@ def renumbered(book: Any, numbers: list[int | None]) -> None:
 
 
 @pytest.mark.parametrize("change", ["moved", "sorted", "emptied", "codes", "no codes"])
-def test_workbooks_that_annotators_changed_hold_nothing_of_an_erased_item(tmp_path: Path, change: str) -> None:
+def test_workbooks_that_annotators_changed_hold_nothing_of_an_erased_item(
+    tmp_path: Path, change: str
+) -> None:
     """Text stayed where the numbers were sorted or emptied, or on a sheet of notes, and the erasure was finished."""
     path = opened(tmp_path, people=1)
     book_path = workbook_path(RoundFolder(path), NAMES[0])
@@ -192,7 +212,10 @@ def test_workbooks_that_annotators_changed_hold_nothing_of_an_erased_item(tmp_pa
             renumbered(book, [4, 3, 2, 1] if change == "sorted" else [None] * 4)
     result = erase(path, EMILY)
     if "codes" in change:
-        assert (result.unfinished, "not searched for erased items" in result.messages[-1]) == (True, True)
+        assert (result.unfinished, "not searched for erased items" in result.messages[-1]) == (
+            True,
+            True,
+        )
         return
     assert (files_with(path, WORDS), result.unfinished) == ([], False)
     status = round_status(path)
@@ -226,7 +249,9 @@ def test_references_of_others_and_items_without_a_source(tmp_path: Path) -> None
     open_round(spec_of("crowd", workspace.path, 1), tmp_path / "crowd")
     assert erase(tmp_path / "crowd", EMILY).items == {item(0)}
     source = tmp_path / "items.jsonl"
-    write_jsonl(source, [{"id": name, "language": "en", "prompt": name} for name in ("d-2", "d-22", "x")])
+    write_jsonl(
+        source, [{"id": name, "language": "en", "prompt": name} for name in ("d-2", "d-22", "x")]
+    )
     open_round(spec_of("crowd", source, 1), tmp_path / "plain")
     result = erase(tmp_path / "plain", replace(EMILY, items=frozenset({"x"})))
     assert result.items == {"d-2", "x"}
@@ -268,7 +293,9 @@ def test_records_and_responses_leave_the_server(server: ArgillaDouble, tmp_path:
     assert WORDS not in texts(server)
 
 
-def test_a_server_that_does_not_answer(server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_answer(
+    server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The files lose the item at once, the server when it is back."""
     path, url = on_server(tmp_path), server.url
     monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:9")
@@ -293,7 +320,11 @@ def spammed(folder: Path, **given: Any) -> Path:
     path = begin(folder, **{"overlap": 3, "people": 3, **given})
 
     def typed(name: str, who: str) -> dict[str, str]:
-        return expert("drop", "1") if who == "bogumil" else expert("drop" if name == "en-item-0" else "keep", "4")
+        return (
+            expert("drop", "1")
+            if who == "bogumil"
+            else expert("drop" if name == "en-item-0" else "keep", "4")
+        )
 
     answer(path, typed)
     return path
@@ -305,7 +336,9 @@ def id_of(path: Path, name: str = "bogumil") -> str:
 
 def means(path: Path) -> set[tuple[float, int]]:
     """Mean accuracy and number of ratings of the items."""
-    return {(r["label"], r["votes"]) for (_, name), r in decisions(path).items() if name == "accuracy"}
+    return {
+        (r["label"], r["votes"]) for (_, name), r in decisions(path).items() if name == "accuracy"
+    }
 
 
 def results(path: Path) -> dict[str, str]:
@@ -342,7 +375,9 @@ def test_a_closed_round_is_decided_anew(tmp_path: Path) -> None:
     before, votes = results(path), means(path)
     status, messages = remove_annotator(path, "bogumil", why=WHY)
     assert (status.state, RoundFolder(path).state) == ("closed", "closed")
-    assert messages[1].startswith("the decisions were made anew; earlier results were renamed to decisions.before-2")
+    assert messages[1].startswith(
+        "the decisions were made anew; earlier results were renamed to decisions.before-2"
+    )
     assert means(path) != votes
     assert all(label == 4.0 for label, _ in means(path))
     assert (path / "decisions.before-2.jsonl").read_text() == before["decisions.jsonl"]
@@ -366,7 +401,11 @@ def test_a_removal_can_be_undone_in_an_open_round(tmp_path: Path) -> None:
     for name in ("bogumil", "chen_wei"):
         remove_annotator(path, name, why=WHY)
     reopen_round(path, annotators=people(tmp_path / "more.csv", "emeka_o", "bogumil"))
-    assert {one.name for one in RoundFolder(path).annotators() if one.active} == {"annalena", "daraigh", "emeka_o"}
+    assert {one.name for one in RoundFolder(path).annotators() if one.active} == {
+        "annalena",
+        "daraigh",
+        "emeka_o",
+    }
     for name in ("bogumil", "chen_wei"):
         remove_annotator(path, name, undo=True)
     assert RoundFolder(path).annotators()[:4] == listed
@@ -408,14 +447,26 @@ def test_refusals(tmp_path: Path) -> None:
 def test_quality_warnings_before_closing(tmp_path: Path) -> None:
     """They were written when a round was closed, when it is too late to ask others."""
     path = begin(tmp_path, overlap=3, people=3, count=30)
-    answer(path, lambda name, who: expert("drop" if who == "bogumil" or name == "en-item-0" else "keep"))
-    warnings = [note for note in round_status(path).notes if note.startswith("look at the answers of bogumil: ")]
+    answer(
+        path,
+        lambda name, who: expert("drop" if who == "bogumil" or name == "en-item-0" else "keep"),
+    )
+    warnings = [
+        note
+        for note in round_status(path).notes
+        if note.startswith("look at the answers of bogumil: ")
+    ]
     assert any("slight agreement: on 30 items, keep agrees" in warning for warning in warnings)
     close_round(path)
-    assert "slight agreement: on 30 items, keep agrees" in (path / "annotator_statistics.csv").read_text()
+    assert (
+        "slight agreement: on 30 items, keep agrees"
+        in (path / "annotator_statistics.csv").read_text()
+    )
     assert set(warnings) <= set(round_status(path).notes)
     remove_annotator(path, "bogumil", why=WHY)
-    assert not [note for note in round_status(path).notes if "look at the answers of bogumil" in note]
+    assert not [
+        note for note in round_status(path).notes if "look at the answers of bogumil" in note
+    ]
 
 
 def test_on_a_server(server: ArgillaDouble, tmp_path: Path) -> None:

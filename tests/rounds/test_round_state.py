@@ -8,23 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import h2htalk_here
 from hypothesis import given
 from hypothesis import strategies as st
-from rounds_made import answer, begin, crowd, expert, files_of, split
-from spreadsheet_rounds import fill, item, opened, workbook_path
-from tables import table
 
 from h2htalk.curation.show import show
 from h2htalk.errors import ConfigError, DataError, RoundError
 from h2htalk.rounds.annotations import Annotation, changes, latest
 from h2htalk.rounds.annotators import annotator_id, merge_annotators, read_annotators
-from h2htalk.rounds.lifecycle import close_round, reopen_round, round_status
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.lifecycle import close_round, remove_annotator, reopen_round, round_status
 from h2htalk.rounds.questions import QUESTIONS, questions_for
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec, make_spec
-from h2htalk.rounds.status import ProgressRow, list_rounds, progress_table, rounds_table, status_lines
+from h2htalk.rounds.status import (
+    ProgressRow,
+    item_lines,
+    list_rounds,
+    progress_table,
+    rounds_table,
+    status_lines,
+)
 from h2htalk.text.tables import Table
+from support.command_line import h2htalk_here
+from support.rounds import answer, begin, crowd, expert, files_of, split
+from support.spreadsheet_rounds import fill, item, opened, workbook_path
+from support.tables import table
 
 ITEMS, ANNOTATORS = st.sampled_from("ab"), st.sampled_from("xyz")
 VALUES = st.none() | st.sampled_from(["keep", "drop"]) | st.integers(1, 5)
@@ -33,13 +41,17 @@ ANSWERS = st.builds(Annotation, st.just("r"), ITEMS, ANNOTATORS, ASKED, VALUES, 
 
 
 @given(st.lists(ANSWERS), st.lists(ANSWERS))
-def test_storing_changes_gives_what_the_platform_holds(stored: list[Annotation], seen: list[Annotation]) -> None:
+def test_storing_changes_gives_what_the_platform_holds(
+    stored: list[Annotation], seen: list[Annotation]
+) -> None:
     new = changes({answer.key: answer for answer in stored}, seen)
     now = {answer.key: answer for answer in seen}
     kept = {key: answer for key, answer in latest(stored).items() if key not in now}
     held = kept | {key: answer for key, answer in now.items() if answer.value is not None}
     after = latest([*stored, *new])
-    assert {key: answer.value for key, answer in after.items()} == {key: answer.value for key, answer in held.items()}
+    assert {key: answer.value for key, answer in after.items()} == {
+        key: answer.value for key, answer in held.items()
+    }
     assert changes({answer.key: answer for answer in [*stored, *new]}, seen) == []
 
 
@@ -52,7 +64,9 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_lists_of_annotators_are_read_and_merged(tmp_path: Path) -> None:
-    path = write(tmp_path / "v.csv", '\ufeffname,languages,crisis\nana,en zh,no\n李雷,"zh,en",\nbo,en,YES\n')
+    path = write(
+        tmp_path / "v.csv", '\ufeffname,languages,crisis\nana,en zh,no\n李雷,"zh,en",\nbo,en,YES\n'
+    )
     annotators = read_annotators(path, SALT)
     assert [(v.name, v.languages, v.crisis) for v in annotators] == [
         ("ana", ("en", "zh"), False), ("李雷", ("zh", "en"), False), ("bo", ("en",), True),
@@ -73,7 +87,11 @@ def test_lists_of_annotators_are_read_and_merged(tmp_path: Path) -> None:
 def test_separators_spellings_consent_and_invalid_lists(tmp_path: Path) -> None:
     for text, languages, crisis in table("rounds", "lists_of_annotators"):
         (annotator,) = read_annotators(write(tmp_path / "v.csv", text), SALT)
-        assert (annotator.name, [*annotator.languages], annotator.crisis) == ("ana", languages, crisis), text
+        assert (annotator.name, [*annotator.languages], annotator.crisis) == (
+            "ana",
+            languages,
+            crisis,
+        ), text
     for text, message in table("rounds", "invalid_lists"):
         with pytest.raises(RoundError, match=message):
             read_annotators(write(tmp_path / "v.csv", text), SALT)
@@ -124,6 +142,16 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
             make_spec("crowd", "mini@1", {}, path)
 
 
+@pytest.mark.parametrize(
+    ("field", "suggested"), [("turns", "prompt"), ("promt", "prompt"), ("respons", "response")]
+)
+def test_a_misspelt_field_of_an_item_is_not_suggested_itself(field: str, suggested: str) -> None:
+    """For the record's own name of a field: "turns: no such field; did you mean 'turns'?"."""
+    raw = {"id": "a", "language": "en", "prompt": "Hello", field: "Hello"}
+    with pytest.raises(DataError, match=f"{field}: no such field; did you mean '{suggested}'"):
+        Item.from_dict(raw)
+
+
 CALLS = (round_status, close_round, reopen_round)
 FIRST_LINE = "only the first line"
 
@@ -146,10 +174,14 @@ def answered(folder: Path, count: int = 2) -> Path:
         ("events.jsonl", '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),
     ],
 )
-def test_files_that_do_not_fit_are_named(tmp_path: Path, file: str, edited: str | None, message: str) -> None:
+def test_files_that_do_not_fit_are_named(
+    tmp_path: Path, file: str, edited: str | None, message: str
+) -> None:
     """They caused tracebacks, or were used."""
     path = answered(tmp_path)
-    text = (path / file).read_text().splitlines(keepends=True)[0] if edited is FIRST_LINE else edited
+    text = (
+        (path / file).read_text().splitlines(keepends=True)[0] if edited is FIRST_LINE else edited
+    )
     if text is None:
         (path / file).unlink()
     else:
@@ -162,7 +194,9 @@ def test_files_that_do_not_fit_are_named(tmp_path: Path, file: str, edited: str 
 
 
 @pytest.mark.parametrize(("changed", "message"), table("rounds", "invalid_annotations"))
-def test_invalid_annotations_are_named(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+def test_invalid_annotations_are_named(
+    tmp_path: Path, changed: dict[str, Any], message: str
+) -> None:
     """Annotations of other annotators, and a rating of 99, were counted."""
     path = answered(tmp_path)
     lines = (path / "annotations.jsonl").read_text().splitlines()
@@ -172,7 +206,9 @@ def test_invalid_annotations_are_named(tmp_path: Path, changed: dict[str, Any], 
         close_round(path)
 
 
-def test_a_broken_round_does_not_affect_the_list_and_copies_without_names_can_be_read(tmp_path: Path) -> None:
+def test_a_broken_round_does_not_affect_the_list_and_copies_without_names_can_be_read(
+    tmp_path: Path,
+) -> None:
     """An event without a name ended `round list` in a traceback; under a new salt nobody was known."""
     for name in ("a", "b", "c"):
         begin(tmp_path / name, count=2)
@@ -185,7 +221,9 @@ def test_a_broken_round_does_not_affect_the_list_and_copies_without_names_can_be
     shutil.copytree(path, tmp_path / "copies" / "round")
     shutil.rmtree(path / "private")
     for call in CALLS:
-        with pytest.raises(DataError, match=r"annotators.jsonl: the file is missing.*restore the round's folder"):
+        with pytest.raises(
+            DataError, match=r"annotators.jsonl: the file is missing.*restore the round's folder"
+        ):
             call(path)
     with pytest.raises(DataError, match="salt: no annotator can be identified"):
         RoundFolder(path).salt()
@@ -196,7 +234,7 @@ def test_a_broken_round_does_not_affect_the_list_and_copies_without_names_can_be
     assert round_status(copy).completed == 4
 
 
-CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
+CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good", "harmful": "No"}
 
 
 def lines(table: Table) -> list[list[str]]:
@@ -206,8 +244,14 @@ def lines(table: Table) -> list[list[str]]:
 
 def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
     items = [item(n) for n in range(3)] + [item(n, "zh") for n in range(2)]
-    round = opened(tmp_path, "crowd", items, annotators="anna,en;bert,en zh", overlap=1, name="mixed")
-    (bert,) = (one for one in round_status(round.path).progress if (one.annotator, one.language) == ("bert", "zh"))
+    round = opened(
+        tmp_path, "crowd", items, annotators="anna,en;bert,en zh", overlap=1, name="mixed"
+    )
+    (bert,) = (
+        one
+        for one in round_status(round.path).progress
+        if (one.annotator, one.language) == ("bert", "zh")
+    )
     assert bert == ProgressRow("bert", "zh", items=2, done=0, open=2, started=0, skipped=0)
     round = opened(tmp_path, "crowd", items[:3], annotators="anna,en;bert,en")
     fill(workbook_path(round, "bert"), {1: CROWD, 2: {"keep": "Keep"}, 3: {"skip": "yes"}})
@@ -221,14 +265,76 @@ def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
     assert list(status_lines(status)) == [
         "round: crowd round on spreadsheets, open",
         "items: 0 of 3 done",
-        "assignments: 1 of 5 completed, 1 skipped; 4 new annotations collected",
+        "assignments: 1 of 5 completed, 1 skipped; 5 new annotations collected",
         "1 item cannot reach the overlap: no further eligible annotator is left",
     ]
     # A list does not ask the platform, so it does not know of partly filled rows.
     listed = next(one for one in list_rounds(tmp_path) if one.name == str(round.path))
     assert not any(row.started for row in listed.progress)
     assert "started" not in lines(progress_table(listed))[0]
-    assert lines(rounds_table([listed]))[1][1:] == ["crowd", "spreadsheets", "open", "3", "0", "1", "of", "5"]
+    assert lines(rounds_table([listed]))[1][1:] == [
+        "crowd",
+        "spreadsheets",
+        "open",
+        "3",
+        "0",
+        "1",
+        "of",
+        "5",
+    ]
+
+
+@pytest.mark.parametrize("pilot", [False, True])
+def test_items_that_nobody_is_left_to_answer_are_not_called_done(
+    tmp_path: Path, pilot: bool
+) -> None:
+    """When the only reader of a language was removed, all items of the language were said to be done, unanswered."""
+    items = [item(n) for n in range(3)] + [item(n, "zh") for n in range(2)]
+    options: dict[str, Any] = {"overlap": 1}
+    if pilot:
+        items = [{**one, "gold": {"keep": "keep"}} for one in items]
+        options = {"overlap": 0}
+    round = opened(tmp_path, "crowd", items, annotators="anna,en;bert,zh", name="mixed", **options)
+    remove_annotator(round.path, "anna", why="left")
+    status = round_status(round.path)
+    assert (status.items_done, len(status.short), status.unanswered, status.missing.keys()) == (
+        *(0, 3, 3),
+        {"zh-item-0", "zh-item-1"},
+    )
+    assert lines(progress_table(status)) == [
+        ["annotator", "language", "items", "done", "open", "below", "overlap", "skipped"],
+        ["all", "en", "3", "0", "0", "3", "0"],
+        ["all", "zh", "2", "0", "2", "0", "0"],
+        ["bert", "zh", "2", "0", "2", "-", "0"],
+    ]
+    shown = list(status_lines(status))
+    assert shown[1] == "items: 0 of 5 done"
+    assert (
+        shown[-1]
+        == "3 items have no complete answer, and no eligible annotator is left to give one"
+    )
+    assert (
+        "3 items cannot reach the overlap: no further eligible annotator is left" in shown
+    ) is not pilot
+    each = list(item_lines(status))
+    left = "nobody is left to answer it" if pilot else "1 that nobody is left to give"
+    assert f"en-item-0: 0 completed, {left}" in each
+    assert "zh-item-0: 0 completed, 1 missing" in each
+    assert len(each) == 5
+    printed = h2htalk_here("round", "status", round.path, "--items").stdout
+    assert f"en-item-0: 0 completed, {left}" in printed
+    listed = next(one for one in list_rounds(tmp_path) if one.name == str(round.path))
+    rounds = rounds_table([listed])
+    assert list(rounds.header[-4:]) == ["items", "done", "below overlap", "assignments"]
+    assert list(rounds.rows[0][-4:]) == [5, 0, 3, "0 of 2"]
+    # Answers that were given count, although one more cannot be had.
+    more = opened(tmp_path, "crowd", items[:1], annotators="anna,en;bert,en", name="two", overlap=2)
+    fill(workbook_path(more, "bert"), {1: CROWD})
+    round_status(more.path)
+    remove_annotator(more.path, "anna", why="left")
+    status = round_status(more.path)
+    assert (status.items_done, len(status.short), status.unanswered) == (0, 1, 0)
+    assert "en-item-0: 1 completed, 1 that nobody is left to give" in list(item_lines(status))
 
 
 def test_mistakes_and_decisions_are_listed(tmp_path: Path) -> None:
@@ -237,7 +343,9 @@ def test_mistakes_and_decisions_are_listed(tmp_path: Path) -> None:
     assert len(h2htalk_here("round", "status", path).stderr.splitlines()) == 2
     done = h2htalk_here("round", "status", path, "--mistakes")
     assert done.returncode == 2
-    assert done.stderr.count("'perhaps' is not a valid answer") == len(done.stderr.splitlines()) == 20
+    assert (
+        done.stderr.count("'perhaps' is not a valid answer") == len(done.stderr.splitlines()) == 20
+    )
     # A round shows its items and their decisions.
     path = begin(tmp_path / "shown", count=2)
     assert "no decision yet" in "\n".join(show(str(path)))

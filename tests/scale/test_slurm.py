@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import h2htalk_here
-from kills import stored_replies, wait_until
-from loopback import LoopbackServer
-from splits_made import write_split
 
 from h2htalk.data.files import write_json
 from h2htalk.scale.slurm import Launch, array_expression
+from support.command_line import h2htalk_here
+from support.doubles.loopback import LoopbackServer
+from support.kills import stored_replies, wait_until
+from support.splits import write_split
 
 PAID = '[[models]]\nmodel = "openai:gpt-test"\nshards = 2\n'
 
@@ -30,13 +30,16 @@ class Site:
     """A folder to submit from, with programs of Slurm that record how they were called."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
-        self.folder, self.bin = folder, folder / "bin"
+        self.folder = folder
+        self.bin = folder / "bin"
         self.bin.mkdir(parents=True)
         patch.chdir(folder)
         patch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
         self.program("squeue", "")
         self.program("scontrol", "echo 'MaxArraySize            = 1001'")
-        self.program("sbatch", f'echo "$(( 100 + $(tr "\\036" "\\n" < {self.log} | grep -c ^sbatch) ))"')
+        self.program(
+            "sbatch", f'echo "$(( 100 + $(tr "\\036" "\\n" < {self.log} | grep -c ^sbatch) ))"'
+        )
 
     @property
     def log(self) -> str:
@@ -63,31 +66,46 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     return Site(tmp_path / "site", monkeypatch)
 
 
-def finish(folder: Path, run: str, shard: int, of: int) -> None:
+def finish(folder: Path, run: str, shard: int, total: int) -> None:
     """Write the manifest and the mark of an attempt at a shard."""
-    attempt = folder / f"{run}.shards" / f"{shard}-of-{of}" / "20260101T000000-00000000"
+    attempt = folder / f"{run}.shards" / f"{shard}-of-{total}" / "20260101T000000-00000000"
     attempt.mkdir(parents=True)
-    facts = {"shard": shard, "of": of}
+    facts = {"shard": shard, "of": total}
     signature = {"protocol": {"items": "x"}, "subject": {"engine": "scripted", "model": "x"}}
-    write_json(attempt / "attempt.json", {"spec": {"model": "x"}, "shard": facts, "signature": signature})
+    write_json(
+        attempt / "attempt.json", {"spec": {"model": "x"}, "shard": facts, "signature": signature}
+    )
     write_json(attempt / "shard.json", {**facts, "failed": 0, "files": {}})
 
 
 @pytest.mark.parametrize("expression", ["0", "0-3,5", "1,3,5", "7-8", "0,2-3,9-11"])
 def test_indices_are_written_as_ranges(expression: str) -> None:
-    ranges = [part.split("-") for part in expression.split(",")]
-    assert array_expression([n for ends in ranges for n in range(int(ends[0]), int(ends[-1]) + 1)]) == expression
+    indices = []
+    for part in expression.split(","):
+        bounds = part.split("-")
+        indices += range(int(bounds[0]), int(bounds[-1]) + 1)
+    assert array_expression(indices) == expression
 
 
 def options(command: list[str]) -> dict[str, str]:
-    return dict(word.removeprefix("--").partition("=")[::2] for word in command if word.startswith("--"))
+    return dict(
+        word.removeprefix("--").partition("=")[::2] for word in command if word.startswith("--")
+    )
 
 
 def test_an_array_holds_the_tasks_that_need_the_same(site: Site) -> None:
     models = [local("a", 2, 1), PAID, local("b", 1, 4)]
     launch = Launch(site.suite(*models, local("c", 3, 1), local("d")))
-    found = [options(command) for command in launch.arrays(launch.missing())]
-    assert [(one["array"], one.get("gres"), "requeue" in one, "no-requeue" in one) for one in found] == [
+    submitted = [options(command) for command in launch.arrays(launch.missing())]
+    assert [
+        (
+            options_of_job["array"],
+            options_of_job.get("gres"),
+            "requeue" in options_of_job,
+            "no-requeue" in options_of_job,
+        )
+        for options_of_job in submitted
+    ] == [
         ("0-1,5-7", "gpu:1", True, False),
         ("2-3", None, False, True),  # paid: no GPU of ours, and no second try without a look
         ("4", "gpu:4", True, False),
@@ -98,13 +116,22 @@ def test_an_array_holds_the_tasks_that_need_the_same(site: Site) -> None:
 def test_arrays_are_cut_at_the_limit_of_the_site(site: Site) -> None:
     head = "[slurm]\narray_limit = 3\ntasks_at_once = 2"
     launch = Launch(site.suite(head + "\n", local("a", 8)))
-    found = [(options(one)["array"], options(one).get("export")) for one in launch.arrays([0, 1, 2, 4, 7])]
-    assert found == [("0-2%2", None), ("1%2", "ALL,H2HTALK_OFFSET=3"), ("1%2", "ALL,H2HTALK_OFFSET=6")]
+    submitted = [
+        (options(array)["array"], options(array).get("export"))
+        for array in launch.arrays([0, 1, 2, 4, 7])
+    ]
+    assert submitted == [
+        ("0-2%2", None),
+        ("1%2", "ALL,H2HTALK_OFFSET=3"),
+        ("1%2", "ALL,H2HTALK_OFFSET=6"),
+    ]
     assert site.calls("scontrol") == []
     plain = Launch(site.suite(local("a", 1000), local("b", 2)))
-    assert [options(one)["array"] for one in plain.arrays(plain.missing())] == ["0-999", "0-1"]
+    assert [options(array)["array"] for array in plain.arrays(plain.missing())] == ["0-999", "0-1"]
     site.program("scontrol", "exit 1")
-    assert len(plain.arrays(plain.missing())) == 2, "the default of Slurm holds where the site does not answer"
+    assert len(plain.arrays(plain.missing())) == 2, (
+        "the default of Slurm holds where the site does not answer"
+    )
 
 
 def test_launch_submits_what_is_missing_and_a_merge_after_it(site: Site) -> None:
@@ -117,13 +144,25 @@ def test_launch_submits_what_is_missing_and_a_merge_after_it(site: Site) -> None
 
     done = h2htalk_here("launch", "slurm", suite, "--submit")
     first, paid, merge = map(options, site.calls("sbatch"))
-    assert (first["array"], paid["array"], merge["dependency"]) == ("0,2-3", "4-5", "afterany:101:102,singleton")
-    jobs = [json.loads(line) for line in (site.folder / "runs/launch/jobs.jsonl").read_text().splitlines()]
-    assert [(job["job"], job["purpose"]) for job in jobs] == [("101", "task"), ("102", "task"), ("103", "merge")]
+    assert (first["array"], paid["array"], merge["dependency"]) == (
+        "0,2-3",
+        "4-5",
+        "afterany:101:102,singleton",
+    )
+    jobs = [
+        json.loads(line)
+        for line in (site.folder / "runs/launch/jobs.jsonl").read_text().splitlines()
+    ]
+    assert [(job["job"], job["purpose"]) for job in jobs] == [
+        ("101", "task"),
+        ("102", "task"),
+        ("103", "merge"),
+    ]
 
     name = Launch(suite).name
     site.program(
-        "squeue", f"echo '101 0 {name}-0'; echo '101 2 {name}-0'; echo '77 5 other'; echo '103 N/A {name}-merge'"
+        "squeue",
+        f"echo '101 0 {name}-0'; echo '101 2 {name}-0'; echo '77 5 other'; echo '103 N/A {name}-merge'",
     )
     done = h2htalk_here("launch", "slurm", suite, "--submit")
     array, paid, merge = map(options, site.calls("sbatch")[3:])
@@ -159,7 +198,9 @@ def test_status_reads_files_and_prints_what_submits_the_rest(site: Site) -> None
     assert done.stdout.splitlines()[1].split() == ["a", "5", "of", "8", "0", "3", "no"]
     for line in done.stdout.splitlines()[3:]:
         subprocess.run(["bash", "-c", line], check=True)
-    assert [(options(one)["array"], options(one).get("export")) for one in site.calls("sbatch")] == [
+    assert [
+        (options(call)["array"], options(call).get("export")) for call in site.calls("sbatch")
+    ] == [
         ("1-2", None),
         ("1", "ALL,H2HTALK_OFFSET=3"),
     ]
@@ -169,41 +210,71 @@ def test_stop_cancels_merges_before_what_they_wait_for(site: Site) -> None:
     suite = site.suite(local("a", 4))
     site.program("scancel", "")
     name = Launch(suite).name
-    site.program("squeue", f"echo '5 0 {name}-0'; echo '5 1 {name}-0'; echo '7 N/A {name}-merge'; echo '8 N/A x-merge'")
+    site.program(
+        "squeue",
+        f"echo '5 0 {name}-0'; echo '5 1 {name}-0'; echo '7 N/A {name}-merge'; echo '8 N/A x-merge'",
+    )
     done = h2htalk_here("launch", "stop", suite)
     assert site.calls("scancel") == [["--quiet", "7"], ["--quiet", "5"]]
     assert done.stdout == "cancelled 1 merge 7\ncancelled 1 array 5\n"
     site.program("squeue", "")
-    assert h2htalk_here("launch", "stop", suite).stdout == "cancelled 0 merges\ncancelled 0 arrays\n"
+    assert (
+        h2htalk_here("launch", "stop", suite).stdout == "cancelled 0 merges\ncancelled 0 arrays\n"
+    )
 
 
 HOSTILE = "a b'; touch pwned #$(touch pwned)`touch pwned`\"%A\n"
 
 
-def test_scripts_run_one_task_whatever_folders_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scripts_run_one_task_whatever_folders_are_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site = Site(tmp_path / HOSTILE, monkeypatch)
-    head = f"out = {json.dumps(HOSTILE)}\n[slurm]\nsetup = 'export SEEN=$UNSET-set'\narray_limit = 2\n"
+    head = (
+        f"out = {json.dumps(HOSTILE)}\n[slurm]\nsetup = 'export SEEN=$UNSET-set'\narray_limit = 2\n"
+    )
     suite = site.folder / "suite.toml"
     suite.write_text(head + local("; touch pwned") + local("b", 2))
     launch = Launch(suite)
     launch.write()
     site.program("h2htalk", f'echo "$PWD $SEEN" > {shlex.quote(str(site.folder / "where.txt"))}')
     for index, offset, expected in ((0, None, ("touch-pwned", "1/1")), (0, 2, ("b", "2/2"))):
-        more = {"SLURM_ARRAY_TASK_ID": str(index)} | ({"H2HTALK_OFFSET": str(offset)} if offset else {})
-        subprocess.run(["bash", launch.folder / "task.sh"], check=True, cwd="/", env={**os.environ, **more})
-        asked = site.calls("h2htalk")[-1]
-        words = ["evaluate", "--suite", str(launch.folder / "suite.toml"), "--run", expected[0], "--shard", expected[1]]
-        assert asked == words
+        variables = {"SLURM_ARRAY_TASK_ID": str(index)} | (
+            {"H2HTALK_OFFSET": str(offset)} if offset else {}
+        )
+        subprocess.run(
+            ["bash", launch.folder / "task.sh"],
+            check=True,
+            cwd="/",
+            env={**os.environ, **variables},
+        )
+        arguments = site.calls("h2htalk")[-1]
+        words = [
+            "evaluate",
+            "--suite",
+            str(launch.folder / "suite.toml"),
+            "--run",
+            expected[0],
+            "--shard",
+            expected[1],
+        ]
+        assert arguments == words
     assert (site.folder / "where.txt").read_text() == f"{site.folder} -set\n"
     assert (launch.folder / "suite.toml").read_text() == suite.read_text()
     assert not [*tmp_path.rglob("pwned")]
     env = {**os.environ, "SLURM_ARRAY_TASK_ID": "3"}
-    done = subprocess.run(["bash", launch.folder / "task.sh"], capture_output=True, text=True, env=env)
+    done = subprocess.run(
+        ["bash", launch.folder / "task.sh"], capture_output=True, text=True, env=env
+    )
     assert (done.returncode, done.stderr) == (2, "no task 3\n")
 
 
-@pytest.mark.parametrize(("codes", "expected"), [((3, 3, 0), 0), ((3, 2), 2), ((3, 3, 3, 3), 3), ((0,), 0)])
-def test_the_merge_waits_for_marks_that_are_shown_late(site: Site, codes: tuple[int, ...], expected: int) -> None:
+@pytest.mark.parametrize(
+    ("codes", "expected"), [((3, 3, 0), 0), ((3, 2), 2), ((3, 3, 3, 3), 3), ((0,), 0)]
+)
+def test_the_merge_waits_for_marks_that_are_shown_late(
+    site: Site, codes: tuple[int, ...], expected: int
+) -> None:
     launch = Launch(site.suite(local()))
     launch.write()
     site.program("sleep", "")
@@ -213,12 +284,15 @@ def test_the_merge_waits_for_marks_that_are_shown_late(site: Site, codes: tuple[
     )
     done = subprocess.run(["bash", launch.folder / "merge.sh"], check=False)
     assert done.returncode == expected
-    assert site.calls("h2htalk") == [["merge", "--suite", str(launch.folder / "suite.toml")]] * len(codes)
+    assert site.calls("h2htalk") == [["merge", "--suite", str(launch.folder / "suite.toml")]] * len(
+        codes
+    )
     assert len(site.calls("sleep")) == len(codes) - 1
 
 
 def test_an_index_never_changes_its_meaning(site: Site) -> None:
-    a, b = local("a", 2), local("b", 2)
+    a = local("a", 2)
+    b = local("b", 2)
     assert h2htalk_here("launch", "slurm", site.suite(a)).returncode == 0
     assert h2htalk_here("launch", "slurm", site.suite(a, b)).returncode == 0
     for suite, words in ((site.suite(b, a), ("slurm",)), (site.suite(local("a", 3)), ("status",))):
@@ -248,20 +322,83 @@ def test_a_run_takes_no_folder_that_has_another_use(site: Site, name: str) -> No
 
 def test_a_shard_ends_in_order_on_sigterm(tmp_path: Path) -> None:
     """Also where a script started it with `&`, which makes it deaf to Ctrl-C."""
-    words = ["--split", write_split(tmp_path / "split", 20), "--out", tmp_path / "runs", "--shard", "1/2"]
+    words = [
+        "--split",
+        write_split(tmp_path / "split", 20),
+        "--out",
+        tmp_path / "runs",
+        "--shard",
+        "1/2",
+    ]
     with LoopbackServer(latency=0.5) as server:
-        command = [sys.executable, "-m", "h2htalk", "evaluate", server.spec, *words, "--embedder", "none"]
-        command, deaf = [*command, "--concurrency", "2"], lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
-        process = subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True, preexec_fn=deaf)
+        command = [
+            sys.executable,
+            "-m",
+            "h2htalk",
+            "evaluate",
+            server.spec,
+            *words,
+            "--embedder",
+            "none",
+        ]
+        command = [*command, "--concurrency", "2"]
+        process = subprocess.Popen(
+            [*map(str, command)],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        )
         wait_until(lambda: server.requests > 4, "nothing is asked")
         process.terminate()
         assert "stopped; what is finished is stored" in process.communicate(timeout=30)[1]
     assert process.returncode == 130
     (calls,) = tmp_path.glob("runs/1-of-2/*/calls.jsonl")
     assert len(stored_replies(calls)) >= 2
-    assert json.loads((calls.parent / "attempt.json").read_text())["sessions"][0]["ended"] is not None
+    assert (
+        json.loads((calls.parent / "attempt.json").read_text())["sessions"][0]["ended"] is not None
+    )
 
 
 def test_a_model_on_the_processor_asks_for_no_gpu(site: Site) -> None:
-    runs = Launch(site.suite('[[models]]\nmodel = "embedded"\n', '[[models]]\nmodel = "vllm:a/b"\n')).runs
+    runs = Launch(
+        site.suite('[[models]]\nmodel = "embedded"\n', '[[models]]\nmodel = "vllm:a/b"\n')
+    ).runs
     assert [run.gpus for run in runs] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "7 N/A {name}-0",
+        "7 x {name}-0",
+        "7 99999999999999999999 {name}-0",
+        "seven 1 {name}-0",
+        "7 1 {name}-0 and more",
+        "7 1 {name}-other",
+        "٧ 1 {name}-0",
+    ],
+)
+def test_a_line_of_squeue_that_lies_is_named(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index that is no number ended in a traceback of ValueError."""
+    site = Site(tmp_path, monkeypatch)
+    path = site.suite(local())
+    site.program("squeue", f"echo '{line.format(name=Launch(path).name)}'")
+    done = h2htalk_here("launch", "stop", path)
+    assert done.returncode == 2
+    assert "squeue shows a job of this suite in a line that cannot be read" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not site.calls("scancel")
+
+
+def test_what_sbatch_and_squeue_print_may_be_no_utf_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path, monkeypatch)
+    path = site.suite(local())
+    site.program("squeue", r"printf '\xff\xfe 1 other\n'")
+    site.program("sbatch", r"printf 'Submitted \xff batch job\n'")
+    done = h2htalk_here("launch", "slurm", path, "--submit")
+    assert done.returncode == 2
+    assert "sbatch printed no id of a job" in done.stderr

@@ -9,14 +9,22 @@ import resource
 from pathlib import Path
 
 import pytest
-from command_line import h2htalk, h2htalk_here
-from loopback import LoopbackServer
-from shards_made import own_words, same_bytes
-from splits_made import write_split
 
 from h2htalk.errors import ConfigError
-from h2htalk.scale.shards import Shard, evaluate_shard
-from h2htalk.scale.suite import merge_suite, read_suite, run_suite, runs_of, shard_spec
+from h2htalk.scale.attempts import Shard
+from h2htalk.scale.shards import evaluate_shard
+from h2htalk.scale.suite import (
+    MissingShards,
+    merge_suite,
+    read_suite,
+    run_suite,
+    runs_of,
+    shard_spec,
+)
+from support.command_line import h2htalk, h2htalk_here
+from support.doubles.loopback import LoopbackServer
+from support.shards import own_words, same_bytes
+from support.splits import write_split
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,16 +44,27 @@ def written(folder: Path, text: str) -> Path:
         ('[[models]]\nmodel = "embedded"\nunknown = "x"', "says why it is `unknown`, not both"),
         ('[[models]]\nname = "x"', "says why it is `unknown`, not both"),
         ('[[models]]\nmodel = "gpt:x"', "unknown engine|no engine"),
-        ('[[models]]\nmodel = "vllm:Qwen2-7B"', r"neither a folder \(./NAME\) nor a name on the Hub \(OWNER/NAME\)"),
+        (
+            '[[models]]\nmodel = "vllm:Qwen2-7B"',
+            r"neither a folder \(./NAME\) nor a name on the Hub \(OWNER/NAME\)",
+        ),
         ('[[models]]\nmodel = "vllm:Qwen/Qwen2/7B"', "neither a folder"),
         ('[[models]]\nmodel = "embedded"\ngpus = -1', "gpus"),
-        ('[[models]]\nmodel = "embedded"\n[evaluate]\nsplit = "mini"', "evaluate.split: belongs to the suite"),
-        ('[[models]]\nmodel = "embedded"\nevaluate = { seed = 9 }', "evaluate.seed: belongs to the suite"),
+        (
+            '[[models]]\nmodel = "embedded"\n[evaluate]\nsplit = "mini"',
+            "evaluate.split: belongs to the suite",
+        ),
+        (
+            '[[models]]\nmodel = "embedded"\nevaluate = { seed = 9 }',
+            "evaluate.seed: belongs to the suite",
+        ),
         ('[[models]]\nmodel = "embedded"\nshards = true', "shards"),
         ('[[models]]\nmodel = "embedded"\n[slurm]\npartitoin = "gpu"', "partitoin"),
     ],
 )
-def test_a_file_that_cannot_be_meant_is_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_cannot_be_meant_is_refused_by_name(
+    tmp_path: Path, text: str, message: str
+) -> None:
     with pytest.raises(ConfigError, match=message) as raised:
         read_suite(written(tmp_path, text))
     assert "suite.toml" in str(raised.value)
@@ -74,8 +93,11 @@ model = "openai:gpt-4o"
     assert {run.spec.max_cost for run in runs if run.paid} == {2.0}
     assert {run.spec.max_cost for run in runs if not run.paid} == {None}
     assert {(run.spec.temperature, run.shards) for run in runs} == {(0.7, 5), (0.5, 2)}
-    one = runs_of(read_suite(tmp_path / "suite.toml"), [runs[3].name])[0]
-    assert (one.spec.out, shard_spec(one).out) == (f"runs/{one.name}", f"runs/{one.name}.shards")
+    chosen_run = runs_of(read_suite(tmp_path / "suite.toml"), [runs[3].name])[0]
+    assert (chosen_run.spec.out, shard_spec(chosen_run).out) == (
+        f"runs/{chosen_run.name}",
+        f"runs/{chosen_run.name}.shards",
+    )
     with pytest.raises(ConfigError, match=r"--run 'nothing'"):
         runs_of(read_suite(tmp_path / "suite.toml"), ["nothing"])
     two = '[[models]]\nmodel = "openai:a b"\n[[models]]\nmodel = "anthropic:a-b"\n'
@@ -83,10 +105,12 @@ model = "openai:gpt-4o"
         runs_of(read_suite(written(tmp_path, two)))
 
 
-def test_a_suite_runs_here_and_in_shards_to_the_same_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suite_runs_here_and_in_shards_to_the_same_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write_split(tmp_path / "split", 12)
-    said: list[str] = []
+    messages: list[str] = []
     with LoopbackServer(reply=own_words) as server:
         text = f"""splits = ["split"]
 sap = ["full", "none"]
@@ -102,30 +126,38 @@ model = "server:away@http://127.0.0.1:1/v1"
 evaluate = {{ attempts = 1 }}
 """
         path = written(tmp_path, text)
-        assert run_suite(path, (), None, False, said.append) == 2
-        names = [f"{model}-sap-{sap}" for model in ("loop", "away") for sap in ("full", "none")]
-        assert [line.partition(":")[0] for line in said] == names
-        assert said[0] == "loop-sap-full: done, runs/loop-sap-full"
+        assert run_suite(path, (), None, False, messages.append) == 2
+        names = ["loop-sap-full", "loop-sap-none", "away-sap-full", "away-sap-none"]
+        assert [line.partition(":")[0] for line in messages] == names
+        assert messages[0] == "loop-sap-full: done, runs/loop-sap-full"
         os.rename("runs", "here")
         for run in runs_of(read_suite(path), ["loop-sap-full", "loop-sap-none"]):
-            assert run.missing() == ([1, 2, 3], [])
+            assert run.missing() == MissingShards(unfinished=[1, 2, 3], failed=[])
             for number in range(1, run.shards + 1):
                 evaluate_shard(shard_spec(run), Shard(number, 3))
-            assert run.missing() == ([], [])
-    assert merge_suite(path, said.append) == 3  # of the model that is away no attempt is there
+            assert run.missing() == MissingShards(unfinished=[], failed=[])
+    assert merge_suite(path, messages.append) == 3  # of the model that is away no attempt is there
     for name in ("loop-sap-full", "loop-sap-none"):
         assert same_bytes(Path("here", name), Path("runs", name)) == {}
 
 
-def test_the_command_line_takes_a_suite_and_a_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_takes_a_suite_and_a_shard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     path = written(tmp_path, '[[models]]\nmodel = "embedded"\n')
     for words, message in (
         (["evaluate", "embedded", "--suite", path], "--suite: the file holds all settings"),
-        (["evaluate", "embedded", "--split", "mini", "--out", "x", "--run", "y"], "--run: names a run of a --suite"),
-        (["evaluate", "embedded", "--split", "mini", "--out", "x", "--shard", "4/3"], "write NUMBER/SHARDS"),
+        (
+            ["evaluate", "embedded", "--split", "mini", "--out", "x", "--run", "y"],
+            "--run: names a run of a --suite",
+        ),
+        (
+            ["evaluate", "embedded", "--split", "mini", "--out", "x", "--shard", "4/3"],
+            "write NUMBER/SHARDS",
+        ),
         (["merge", "x"], "name the shards and --out, or a --suite"),
-        (["merge", "x", "--suite", path], "--suite: the file names shards and runs"),
+        (["merge", "x", "--suite", path], "--suite: the file names shards, runs and prompts"),
         (["merge", "x", "--out", "y"], "no attempt at a shard is there"),
     ):
         done = h2htalk_here(*words)
@@ -139,12 +171,16 @@ def test_the_models_of_the_paper_are_told_in_under_five_seconds() -> None:
     assert len(suite.models) == 50
     if data:
         with (Path(data) / "h2htalk_table2.csv").open(encoding="utf-8", newline="") as file:
-            assert [one.name for one in suite.models] == [row["model"] for row in csv.DictReader(file)]
+            assert [model.name for model in suite.models] == [
+                row["model"] for row in csv.DictReader(file)
+            ]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = h2htalk("evaluate", "--suite", ROOT / "examples/models-50.toml", "--dry-run")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5  # CPU: the machine may be busy
+    assert (
+        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5
+    )  # CPU: the machine may be busy
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("not run: ") == sum(bool(one.unknown) for one in suite.models)
-    hours = sum(one.hours * one.gpus for one in suite.models if one.model and one.hours)
+    assert done.stdout.count("not run: ") == sum(bool(model.unknown) for model in suite.models)
+    hours = sum(model.hours * model.gpus for model in suite.models if model.model and model.hours)
     assert f"{hours:,.1f} GPU hours" in done.stdout

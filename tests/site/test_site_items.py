@@ -10,39 +10,54 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from judged_made import answered_run, command, scripted_judge, verdict
-from sites_made import CHUNK, chunks_of, items_of, made_context, made_run, mini
 
 from h2htalk.benchmark.judge.judgements import PeopleRating, answer_id, write_people_ratings
 from h2htalk.benchmark.judge.rubric import QUALITIES
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.score_run import apply_judgements
 from h2htalk.data.responses import Failure, Response
 from h2htalk.data.scenario import Tags
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError
+from h2htalk.site.answer_chunks import PARTS
 from h2htalk.site.build import Context, read_words
-from h2htalk.site.items import PARTS, share_item
+from h2htalk.site.items import share_item
 from h2htalk.site.sources import RunSource, Sources
 from h2htalk.text.contracts.violations import RULES
+from support.judged_runs import answered_run, command, scripted_judge, verdict
+from support.sites import CHUNK, chunks_of, items_of, made_context, made_run, mini
 
-HOSTILE = ["__proto__", "constructor", "</script><img onerror=alert(1)>", "a\u202eb", "x/../../y", "\x1b[31m"]
+HOSTILE = [
+    "__proto__",
+    "constructor",
+    "</script><img onerror=alert(1)>",
+    "a\u202eb",
+    "x/../../y",
+    "\x1b[31m",
+]
 
 
 def two_runs(folder: Path, split: Split) -> list[Run]:
-    texts = [{s.id: f"{who} {n}" for n, s in enumerate(split.scenarios)} for who in ("first", "second")]
-    return [made_run(folder / f"r{n}", split, own, f"server:m{n}") for n, own in enumerate(texts)]
+    texts = [
+        {s.id: f"{who} {n}" for n, s in enumerate(split.scenarios)} for who in ("first", "second")
+    ]
+    return [made_run(folder / f"r{n}", split, text, f"server:m{n}") for n, text in enumerate(texts)]
 
 
 def hostile_split() -> Split:
     split = mini(*range(len(HOSTILE)))
-    scenarios = [replace(s, id=text, references=(text,)) for s, text in zip(split.scenarios, HOSTILE, strict=True)]
+    scenarios = [
+        replace(s, id=text, references=(text,))
+        for s, text in zip(split.scenarios, HOSTILE, strict=True)
+    ]
     return replace(split, scenarios=tuple(scenarios))
 
 
 def labels_page(context: Context) -> dict[str, Any]:
     page = items_of(context)["items.html"].decode()
-    return json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    return json.loads(
+        page.split('<script type="application/json" id="data">')[1].split("</script>")[0]
+    )
 
 
 def test_chunks_hold_what_was_asked_and_answered(tmp_path: Path) -> None:
@@ -57,7 +72,10 @@ def test_chunks_hold_what_was_asked_and_answered(tmp_path: Path) -> None:
     assert references == [list(s.references) for s in split.scenarios]
     runs = two_runs(tmp_path / "again", split)
     for n, scenario in enumerate(split.scenarios):
-        sent = [[role, "\n\n".join(paragraphs[p] for p in parts)] for role, parts in version[n]]
+        sent = [
+            [role, "\n\n".join(paragraphs[p] for p in paragraphs_of_page)]
+            for role, paragraphs_of_page in version[n]
+        ]
         assert sent == [[m.role, m.content] for m in runs[0].data.prompt_of(scenario)]
         assert chunks["0000000a"][3][n][0][:4] == [f"first {n}", None, "stop", None]
         assert chunks["0000000b"][3][n][0][0] == f"second {n}"
@@ -82,19 +100,29 @@ def test_private_references_are_in_no_file(tmp_path: Path) -> None:
     secret = [s.references[0] for s in split.scenarios]
     context = made_context(two_runs(tmp_path, split))
     assert chunks_of(context)["prompts"][2] == [[]] * 8
-    files = [content.decode("utf-8", "replace") for name, content in items_of(context).items() if name[:5] != "data/"]
+    files = [
+        content.decode("utf-8", "replace")
+        for name, content in items_of(context).items()
+        if name[:5] != "data/"
+    ]
     unpacked = json.dumps(chunks_of(context), ensure_ascii=False)
-    everything = "\n".join([unpacked, *files, *(share_item(context, s.id) for s in split.scenarios)])
+    everything = "\n".join(
+        [unpacked, *files, *(share_item(context, s.id) for s in split.scenarios)]
+    )
     assert not any(text in everything or json.dumps(text)[1:-1] in everything for text in secret)
 
 
 def test_hostile_ids_and_texts_come_through_and_close_no_block(tmp_path: Path) -> None:
     split = hostile_split()
-    run = made_run(tmp_path / "r", split, {s.id: s.id + "\ud800" for s in split.scenarios}, "__proto__")
+    run = made_run(
+        tmp_path / "r", split, {s.id: s.id + "\ud800" for s in split.scenarios}, "__proto__"
+    )
     context = made_context([run])
     chunks = chunks_of(context)
     assert chunks["items"][0] == HOSTILE
-    assert [own[0][0] for own in chunks["0000000a"][3]] == [text + "\ud800" for text in HOSTILE]
+    assert [prompt[0][0] for prompt in chunks["0000000a"][3]] == [
+        text + "\ud800" for text in HOSTILE
+    ]
     files = items_of(context)
     assert (files["items.html"].count(b"</script>"), b"<img" in files["items.html"]) == (2, False)
     assert all(CHUNK.fullmatch(files[name]) for name in files if name.startswith("data/"))
@@ -105,10 +133,17 @@ def test_hostile_ids_and_texts_come_through_and_close_no_block(tmp_path: Path) -
 def test_a_failure_and_an_error_are_named_without_their_message(tmp_path: Path) -> None:
     split = mini(0, 1)
     first, second = (s.id for s in split.scenarios)
-    run = made_run(tmp_path / "r", split, {first: Failure("http_500", "at http://10.0.0.5:8000/v1", 2), second: "yes"})
+    run = made_run(
+        tmp_path / "r",
+        split,
+        {first: Failure("http_500", "at http://10.0.0.5:8000/v1", 2), second: "yes"},
+    )
     score = run.item_scores[second]
     why = {"unscored": "embedder: OSError: /home/eva/model"}
-    scores = {**run.item_scores, second: replace(score, samples=(replace(score.samples[0], **why),), **why)}
+    scores = {
+        **run.item_scores,
+        second: replace(score, samples=(replace(score.samples[0], **why),), **why),
+    }
     chunks = chunks_of(made_context([replace(run, item_scores=scores)]))
     (failed,), (unscored,) = chunks["0000000a"][3]
     assert failed[:4] == [None, None, None, "http_500"]
@@ -118,30 +153,43 @@ def test_a_failure_and_an_error_are_named_without_their_message(tmp_path: Path) 
     assert flags == [1, 0]
 
 
-def test_runs_of_a_part_of_a_split_lie_with_those_of_the_whole_and_others_apart(tmp_path: Path) -> None:
-    whole, part = mini(), mini(2, 3)
-    changed = replace(part, scenarios=(replace(part.scenarios[0], references=("another",)), part.scenarios[1]))
-    answers = [(split, {s.id: "yes" for s in split.scenarios}) for split in (part, whole, changed)]
-    runs = [made_run(tmp_path / str(n), *own) for n, own in enumerate(answers)]
+def test_runs_of_a_part_of_a_split_lie_with_those_of_the_whole_and_others_apart(
+    tmp_path: Path,
+) -> None:
+    full_split = mini()
+    part = mini(2, 3)
+    changed = replace(
+        part, scenarios=(replace(part.scenarios[0], references=("another",)), part.scenarios[1])
+    )
+    answers = [
+        (split, {s.id: "yes" for s in split.scenarios}) for split in (part, full_split, changed)
+    ]
+    runs = [made_run(tmp_path / str(n), *answer) for n, answer in enumerate(answers)]
     splits = labels_page(made_context(runs))["splits"]
-    assert [[key for key, *_ in own] for *_, own in splits] == [["0000000a", "0000000b"], ["0000000c"]]
+    assert [[key for key, *_ in split] for *_, split in splits] == [
+        ["0000000a", "0000000b"],
+        ["0000000c"],
+    ]
     files = items_of(made_context(runs))
     assert sum(name.startswith("data/items-") for name in files) == 2
-    asked = chunks_of(made_context(runs[:2]))["0000000a"][3]
-    assert [own is not None for own in asked] == [True, True, *[False] * 6]
+    prompts = chunks_of(made_context(runs[:2]))["0000000a"][3]
+    assert [prompt is not None for prompt in prompts] == [True, True, *[False] * 6]
 
 
 def test_the_table_holds_a_row_for_each_run_and_item_that_is_not_left_out(tmp_path: Path) -> None:
     split = mini()
-    runs, gone = two_runs(tmp_path, split), split.scenarios[2].id
+    runs = two_runs(tmp_path, split)
+    gone = split.scenarios[2].id
     for without in ([], [gone]):
         content = items_of(made_context(runs), without)["data.parquet"]
-        rows, left = (
-            pq.read_table(io.BytesIO(content)).to_pylist(),
-            [s.id for s in split.scenarios if s.id not in without],
-        )
-        assert [(row["model"], row["id"]) for row in rows] == [(f"server:m{n}", one) for n in (0, 1) for one in left]
-        assert [row["lexical"] for row in rows[len(left) :]] == [runs[1].item_scores[item].lexical for item in left]
+        rows = pq.read_table(io.BytesIO(content)).to_pylist()
+        remaining = [s.id for s in split.scenarios if s.id not in without]
+        assert [(row["model"], row["id"]) for row in rows] == [
+            (f"server:m{n}", item_id) for n in (0, 1) for item_id in remaining
+        ]
+        assert [row["lexical"] for row in rows[len(remaining) :]] == [
+            runs[1].item_scores[item].lexical for item in remaining
+        ]
 
 
 @pytest.fixture
@@ -151,21 +199,26 @@ def judged(tmp_path: Path) -> Run:
     replies = {"*": verdict(2, "itinerary_basic", points=True, contextual_awareness=4)}
     command("judge", "run", run, "--judge", scripted_judge(tmp_path / "judge.jsonl", replies))
     loaded = load_run(run)
-    first = next(one for one in loaded.answers.values() if isinstance(one, Response))
+    first = next(answer for answer in loaded.answers.values() if isinstance(answer, Response))
     write_people_ratings(loaded.data.folder, [PeopleRating(answer_id(first), 4.5, 2, "low")])
-    judge_again(run)
+    apply_judgements(run)
     return load_run(run)
 
 
 def test_judges_evidence_and_who_decided_are_beside_each_answer(judged: Run) -> None:
-    context = Context(Sources((RunSource("0000000a", "m", judged),)), read_words("en"), "en", "H2HTalk")
-    _, judges, parts, samples = chunks_of(context)["0000000a"]
-    assert (len(judges), tuple(parts)) == (1, PARTS)
-    by_people, by_judges = samples[0][0], samples[1][0]
+    context = Context(
+        Sources((RunSource("0000000a", "m", judged),)), read_words("en"), "en", "H2HTalk"
+    )
+    _, judges, paragraphs_of_page, samples = chunks_of(context)["0000000a"]
+    assert (len(judges), tuple(paragraphs_of_page)) == (1, PARTS)
+    by_people = samples[0][0]
+    by_judges = samples[1][0]
     assert (by_people[6], by_people[11], by_judges[11]) == (45_000, [2, "low"], None)
-    ((judge, unscored, said),) = by_judges[12]
+    ((judge, unscored, evidence_lines),) = by_judges[12]
     assert (judge, unscored) == (0, None)
-    named = {parts[at]: (value, evidence) for at, value, evidence in said}
+    named = {
+        paragraphs_of_page[number]: (value, evidence) for number, value, evidence in evidence_lines
+    }
     assert named["contextual_awareness"] == (4, "...")
     assert named["planning_fragmentation"] == (1, "...")
     assert by_judges[6] == round(10_000 * (2 * 5 + 4) / 6)

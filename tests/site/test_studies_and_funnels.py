@@ -5,13 +5,10 @@ from __future__ import annotations
 import csv
 import re
 import xml.etree.ElementTree as ET
+from itertools import chain
 from pathlib import Path
 
 import pytest
-from byte_search import files_with
-from curation_made import dialogue, gathered
-from releases_made import make_release
-from studies_made import HARMFUL, REPLY, cases_of, judge_of, spec, write_script
 from test_board_pages import HOSTILE, NAMES, SVG, Texts
 
 from h2htalk.benchmark.studies.run_study import run_study
@@ -24,18 +21,46 @@ from h2htalk.site.build import build_site
 from h2htalk.site.context import Context, read_words
 from h2htalk.site.pages import write_boards
 from h2htalk.site.sources import Sources, read_sources
+from support.byte_search import files_with
+from support.curations import dialogue, gathered
+from support.releases import make_release
+from support.studies import HARMFUL, REPLY, cases_of, judge_of, spec, write_script
 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     """Two models in each kind of study, and one of them once more with another judge."""
-    base, paths = tmp_path_factory.mktemp("studies"), []
-    judge = judge_of([case for split in ("high_risk", "instructions", "arcs") for case in cases_of(split, "en")])
-    for study, arms, limit in (("sap", ("sap", "none"), 4), ("instructions", ("full",), 48), ("memory", ("none",), 3)):
-        for name, text, judged in (("kind", REPLY["en"], "one"), ("cold", HARMFUL, "one"), ("cold", HARMFUL, "two")):
+    base = tmp_path_factory.mktemp("studies")
+    paths = []
+    cases = []
+    for split in ("high_risk", "instructions", "arcs"):
+        cases += cases_of(split, "en")
+    judge = judge_of(cases)
+    for study, arms, limit in (
+        ("sap", ("sap", "none"), 4),
+        ("instructions", ("full",), 48),
+        ("memory", ("none",), 3),
+    ):
+        for name, text, judged in (
+            ("kind", REPLY["en"], "one"),
+            ("cold", HARMFUL, "one"),
+            ("cold", HARMFUL, "two"),
+        ):
             paths.append(base / f"{study}-{name}-{judged}")
-            more = {"judge": write_script(base / f"{judged}.jsonl", judge), "arms": arms, "limit": limit}
-            run_study(spec(study, write_script(base / f"{name}.jsonl", text), paths[-1], language="en", **more))
+            options = {
+                "judge": write_script(base / f"{judged}.jsonl", judge),
+                "arms": arms,
+                "limit": limit,
+            }
+            run_study(
+                spec(
+                    study,
+                    write_script(base / f"{name}.jsonl", text),
+                    paths[-1],
+                    language="en",
+                    **options,
+                )
+            )
     return read_sources(paths)
 
 
@@ -44,46 +69,74 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def test_every_cell_of_a_table_over_models_is_of_the_study_itself(sources: Sources) -> None:
-    site, compared = write_boards(Context(sources, read_words("en"), "en", "H2HTalk")), 0
-    found = [row for number in (1, 2, 5, 6) for row in rows_of(site[f"tables/studies-{number}.csv"])]
-    for _, one in sources.studies:
-        for arm, *cells in one.tables()[0].rows if one.study.spec.study != "instructions" else ():
-            own = [row[1:] for row in found if row[0].endswith(arm) and (one.model in row[0] or row[0] == arm)]
-            assert cells in own
+    site = write_boards(Context(sources, read_words("en"), "en", "H2HTalk"))
+    compared = 0
+    labels = []
+    for number in (1, 2, 5, 6):
+        labels += rows_of(site[f"tables/studies-{number}.csv"])
+    for _, study_result in sources.studies:
+        for arm, *cells in (
+            study_result.tables()[0].rows if study_result.study.spec.study != "instructions" else ()
+        ):
+            points_of_chart = [
+                row[1:]
+                for row in labels
+                if row[0].endswith(arm) and (study_result.model in row[0] or row[0] == arm)
+            ]
+            assert cells in points_of_chart
             compared += 1
     assert compared == 3 * (8 + 5)
-    others = "Not comparable with the first group of its kind: other judge (scripted:two"
-    assert sum(others in text for text in Texts(site["index.html"]).of("p")) == 3
+    note = "Not comparable with the first group of its kind: other judge (scripted:two"
+    assert sum(note in text for text in Texts(site["index.html"]).of("p")) == 3
 
 
 def test_lines_and_axes_stand_where_the_numbers_of_their_tables_say(sources: Sources) -> None:
     site = write_boards(Context(sources, read_words("zh"), "zh", "H2HTalk"))
     names = ("studies-1-sap-1", "studies-1-none-1", "studies-3-radar-1")
-    tables = [[cell for _, *row in rows_of(site[f"tables/{name}.csv"]) for cell in row] for name in names]
+    tables = []
+    for name in names:
+        rows = rows_of(site[f"tables/{name}.csv"])
+        tables.append(list(chain.from_iterable(row[1:] for row in rows)))
     lines, _, axes = (ET.fromstring(site[f"figures/{name}.svg"]) for name in names)
-    y = {(one.text or ""): float(one.get("y", "")) - 4 for one in lines if one.get("text-anchor") == "end"}
-    drawn = [100 * (y["0"] - float(dot.get("cy", ""))) / (y["0"] - y["100"]) for dot in lines.iter(f"{SVG}circle")]
-    assert drawn == pytest.approx([float(cell.split()[0]) for cell in tables[0]], abs=0.1)
-    models = [one.get("points", "").split()[:-1] for one in axes if one.get("stroke-width") == "2"]
-    places = [tuple(map(float, one.split(","))) for model in models for one in model if len(model) > 1]
+    y = {
+        (line.text or ""): float(line.get("y", "")) - 4
+        for line in lines
+        if line.get("text-anchor") == "end"
+    }
+    bars = [
+        100 * (y["0"] - float(dot.get("cy", ""))) / (y["0"] - y["100"])
+        for dot in lines.iter(f"{SVG}circle")
+    ]
+    assert bars == pytest.approx([float(cell.split()[0]) for cell in tables[0]], abs=0.1)
+    models = [
+        axis.get("points", "").split()[:-1] for axis in axes if axis.get("stroke-width") == "2"
+    ]
+    corners = chain.from_iterable(model for model in models if len(model) > 1)
+    places = [tuple(map(float, corner.split(","))) for corner in corners]
     shares = [100 * ((x - 380) ** 2 + (y - 170) ** 2) ** 0.5 / 126 for x, y in places]
     assert shares == pytest.approx([float(cell.split()[0]) for cell in tables[2]], abs=0.1)
     page = Texts(site["index.html"])
-    parts = [re.split(r" \(|\)", cell.replace(" to ", " – ")) for table in tables for cell in table]
-    assert {part for cell in parts for part in cell[:2]} <= {*page.of("td", "span")}
-    words = {word for text in page.of("column", "h3", "nav", "summary") for word in re.findall("[A-Za-z]+", text)}
+    shown_texts = {*page.of("td", "span")}
+    for cell in chain.from_iterable(tables):
+        assert {*re.split(r" \(|\)", cell.replace(" to ", " – "))[:2]} <= shown_texts
+    headings = "\n".join(page.of("column", "h3", "nav", "summary"))
+    words = set(re.findall("[A-Za-z]+", headings))
     assert words - NAMES <= {"SAP"}
 
 
-def release(folder: Path, stage: str, kept: int = 5, **refused: int) -> Path:
-    path, facts = make_release(folder), {"funnel": [{"stage": stage, "read": 8, "kept": kept}], "refused": refused}
+def release(folder: Path, stage: str, kept_count: int = 5, **refused: int) -> Path:
+    path = make_release(folder)
+    facts = {"funnel": [{"stage": stage, "read": 8, "kept": kept_count}], "refused": refused}
     write_json(path / "release.json", read_json_object(path / "release.json") | {"facts": facts})
     return path
 
 
 def test_a_funnel_shows_counts_and_reasons_and_an_erasure_makes_it_again(tmp_path: Path) -> None:
-    workspace, site = gathered(tmp_path / "curation", [dialogue(k) for k in range(1, 5)]), tmp_path / "site"
-    workspace.stage("gather").write("part-00009", [[Rejected("made-000009", "too_short")]], "gather")
+    workspace = gathered(tmp_path / "curation", [dialogue(k) for k in range(1, 5)])
+    site = tmp_path / "site"
+    workspace.stage("gather").write(
+        "part-00009", [[Rejected("made-000009", "too_short")]], "gather"
+    )
     workspace.stage("gather").finish()
     build_site([workspace.path, release(tmp_path / "made", "people", tied=3)], site)
     first, second = (rows_of((site / f"tables/funnel-{k}.csv").read_text())[0] for k in (1, 2))
@@ -92,23 +145,36 @@ def test_a_funnel_shows_counts_and_reasons_and_an_erasure_makes_it_again(tmp_pat
     page = Texts((site / "index.html").read_text())
     assert {*first, *second} <= {*page.of("td", "th")}
     assert "made: test data of a benchmark" in (site / "index.html").read_text()  # the canary
-    assert [[link.kind for link in read_links(one)] for one in (workspace.path, tmp_path / "made")] == [["site"], []]
-    assert [one.kind for one in erase(workspace, "made-000001").folders] == ["site"]
+    assert [link.kind for link in read_links(workspace.path)] == ["site"]
+    assert list(read_links(tmp_path / "made")) == []
+    assert [folder.kind for folder in erase(workspace, "made-000001").folders] == ["site"]
     assert rows_of((site / "tables/funnel-1.csv").read_text())[0][2:5] == ["4", "3", "1"]
     assert not files_with(site, "slept badly") + files_with(site, "made-000001")
 
 
 @pytest.mark.parametrize("text", ["/home/ada/raw", "10.0.0.7:8000", "sk-abcdefghij0123456789KLMN"])
-def test_a_funnel_with_a_path_an_address_or_a_key_is_not_published(tmp_path: Path, text: str) -> None:
-    for number, made in enumerate((release(tmp_path / "0", text), release(tmp_path / "1", "people", **{text: 1}))):
+def test_a_funnel_with_a_path_an_address_or_a_key_is_not_published(
+    tmp_path: Path, text: str
+) -> None:
+    for number, written_site in enumerate(
+        (release(tmp_path / "0", text), release(tmp_path / "1", "people", **{text: 1}))
+    ):
         with pytest.raises(ConfigError, match="must not be published"):
-            build_site([made], tmp_path / f"site-{number}")
+            build_site([written_site], tmp_path / f"site-{number}")
     with pytest.raises(DataError, match="kept"):
         build_site([release(tmp_path / "2", text, -1)], tmp_path / "site")
 
 
 def test_names_of_stages_and_reasons_are_shown_and_never_obeyed(tmp_path: Path) -> None:
-    releases = [release(tmp_path / "made", HOSTILE), release(tmp_path / "2", "people", **{HOSTILE: 3})]
+    releases = [
+        release(tmp_path / "made", HOSTILE),
+        release(tmp_path / "2", "people", **{HOSTILE: 3}),
+    ]
     build_site(releases, tmp_path / "site")
-    assert not {"script", "img", "onerror"} & Texts((tmp_path / "site/index.html").read_text()).elements
-    assert ET.fromstring((tmp_path / "site/figures/funnel-1.svg").read_text())[1].tag == f"{SVG}desc"
+    assert (
+        not {"script", "img", "onerror"}
+        & Texts((tmp_path / "site/index.html").read_text()).elements
+    )
+    assert (
+        ET.fromstring((tmp_path / "site/figures/funnel-1.svg").read_text())[1].tag == f"{SVG}desc"
+    )

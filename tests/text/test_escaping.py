@@ -12,21 +12,38 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from h2htalk.text.escaping import Markdown, code_block, csv_text, escape_markdown, harmless_cell, paragraphs, printable
+from h2htalk.text.escaping import (
+    Markdown,
+    code_block,
+    csv_text,
+    escape_markdown,
+    harmless_cell,
+    paragraphs,
+    printable,
+)
 
 SIGNS = "=+-@＝＋－＠"
 
 
 FORMULAS = [f"{before}{sign}1" for before in ("", " ", "\u3000", "\xa0 \u2003") for sign in SIGNS]
 # What is invisible but acts stands as its escape.
-ESCAPED = {"\t=1": r"\t=1", "\n@a": r"\n@a", "\u202e=1": r"\u202e=1", "\ud800": r"\ud800", "=a\nb": r"'=a\nb"}
+ESCAPED = {
+    "\t=1": r"\t=1",
+    "\n@a": r"\n@a",
+    "\u202e=1": r"\u202e=1",
+    "\ud800": r"\ud800",
+    "=a\nb": r"'=a\nb",
+}
 PLAIN = ["", " ", "Qwen2.5-7B", "a=b", "喝茶", "'=1", "🧑‍🚀 hi", "1+1", "(laughs) - no"]
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [*((one, f"'{one}") for one in FORMULAS), *ESCAPED.items(), *((one, one) for one in PLAIN)]
+    ("text", "shown"),
+    [*((one, f"'{one}") for one in FORMULAS), *ESCAPED.items(), *((one, one) for one in PLAIN)],
 )
-def test_what_begins_like_a_formula_also_after_white_space_gets_a_quote(text: str, shown: str) -> None:
+def test_what_begins_like_a_formula_also_after_white_space_gets_a_quote(
+    text: str, shown: str
+) -> None:
     assert harmless_cell(text) == shown
 
 
@@ -40,7 +57,9 @@ def test_no_text_begins_a_formula_and_a_second_time_changes_nothing(text: str) -
 
 def test_the_first_line_names_the_columns_and_nothing_is_an_empty_cell() -> None:
     assert csv_text(["=x", "y"], [[-1, -0.5]]) == "'=x,y\n-1,-0.5\n"
-    text = csv_text(("word", "n", "spread", "clear"), [("茶, “hot”", 3, None, True), ("a", 0, 0.1, False)])
+    text = csv_text(
+        ("word", "n", "spread", "clear"), [("茶, “hot”", 3, None, True), ("a", 0, 0.1, False)]
+    )
     assert text == 'word,n,spread,clear\n"茶, “hot”",3,,yes\na,0,0.1,no\n'
 
 
@@ -67,7 +86,11 @@ def rendered(text: str) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@given(value=st.text(alphabet=st.sampled_from("ab1 _*`|\\<>&[]()!#+-=.:~$\n\t{%\"'花\u202e"), min_size=1))
+@given(
+    value=st.text(
+        alphabet=st.sampled_from("ab1 _*`|\\<>&[]()!#+-=.:~$\n\t{%\"'花\u202e"), min_size=1
+    )
+)
 @example(value="1. one\n2. two")
 @example(value="---")
 @example(value="a | b\n--- | ---")
@@ -83,7 +106,13 @@ def test_a_value_is_shown_as_it_is(place: str, value: str) -> None:
 
 
 def test_words_and_addresses_stay_readable_and_nothing_is_escaped_twice() -> None:
-    for text in ("dialogue_base", "CC-BY-4.0", "2026-01-02", "https://lab.example.org/a_b", "李雷 O'Neil (1990)"):
+    for text in (
+        "dialogue_base",
+        "CC-BY-4.0",
+        "2026-01-02",
+        "https://lab.example.org/a_b",
+        "李雷 O'Neil (1990)",
+    ):
         assert escape_markdown(text) == text
     assert escape_markdown(12345) == "12,345"
     assert isinstance(escape_markdown("a*b"), Markdown)

@@ -55,7 +55,12 @@ def test_only_its_own_style_and_script_and_pictures_that_lie_within_it_act(tmp_p
     (tmp_path / "a.js").write_text("const a = b;", encoding="utf-8")
     text = page(tmp_path, scripts=("b.js", "a.js"), pictures=True)
     assert {f"script-src '{digest(text, 'script')}'", "img-src data:"} <= {*policy(text)}
-    assert text.index("</main>") < text.index("<script>") < text.index("const b = 1 < 2;") < text.index("const a = b;")
+    assert (
+        text.index("</main>")
+        < text.index("<script>")
+        < text.index("const b = 1 < 2;")
+        < text.index("const a = b;")
+    )
     assert "unsafe" not in " ".join(policy(text))
 
 
@@ -72,7 +77,9 @@ def test_a_name_that_the_view_lacks_is_an_error_never_an_empty_place(tmp_path: P
         page(tmp_path, TEMPLATE.replace("view.name", "view.nam"))
 
 
-def test_the_own_sheet_comes_after_the_shared_one_and_the_keyboard_finds_the_way_past_the_head(tmp_path: Path) -> None:
+def test_the_own_sheet_comes_after_the_shared_one_and_the_keyboard_finds_the_way_past_the_head(
+    tmp_path: Path,
+) -> None:
     text = page(tmp_path)
     assert text.index("--paper:") < text.index("var(--own)")
     links = re.findall(r'href="(#\w+)"', text)
@@ -81,13 +88,17 @@ def test_the_own_sheet_comes_after_the_shared_one_and_the_keyboard_finds_the_way
 
 
 @pytest.mark.parametrize("name", SHEETS)
-def test_every_colour_has_its_value_for_the_dark_and_for_paper_and_paper_is_no_small_screen(name: str) -> None:
+def test_every_colour_has_its_value_for_the_dark_and_for_paper_and_paper_is_no_small_screen(
+    name: str,
+) -> None:
     sheet = re.sub(r"/\*.*?\*/", "", SHEETS[name].read_text(encoding="utf-8"), flags=re.DOTALL)
     colours: dict[str, set[str]] = {}
     for media, root in re.findall(r"(@media[^{]*\{\s*)?:root\s*\{([^}]*)\}", sheet):
         kind = " ".join(media.removeprefix("@media").split(" {")[0].split())
         colours.setdefault(kind, set()).update(re.findall(r"(--[\w-]+):\s*#", root))
-    plain, dark, print_ = (colours.get(kind, set()) for kind in ("", "(prefers-color-scheme: dark)", "print"))
+    plain, dark, print_ = (
+        colours.get(kind, set()) for kind in ("", "(prefers-color-scheme: dark)", "print")
+    )
     assert plain == dark == print_
     assert plain or name != "base"
     # A sheet of paper is narrower than 60rem: bars once filled two pages, over the text.

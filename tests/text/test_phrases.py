@@ -16,5 +16,7 @@ def test_the_longest_phrase_that_starts_first_is_found() -> None:
 
 
 def test_a_shorter_phrase_is_found_where_the_longer_is_not_accepted() -> None:
-    index = PhraseIndex([("ab", 1), ("abc", 2)], lambda text, start, end: text[end : end + 1] != "d")
+    index = PhraseIndex(
+        [("ab", 1), ("abc", 2)], lambda text, start, end: text[end : end + 1] != "d"
+    )
     assert list(index.find("abcd abc")) == [(0, 2, 1), (5, 8, 2)]

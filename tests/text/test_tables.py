@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
-from h2htalk.text.tables import Table, Value, _width, value_text
+from h2htalk.text.tables import Table, Value, value_text
+from h2htalk.text.terminal_layout import text_width
 
 TABLE = Table(
     "By arm",
@@ -17,7 +18,13 @@ TABLE = Table(
     ("100 % & more.",),
     "arms",
 )
-FORMS = {"to_terminal": "txt", "to_csv": "csv", "to_markdown": "md", "to_latex": "tex", "to_html": "html"}
+FORMS = {
+    "to_terminal": "txt",
+    "to_csv": "csv",
+    "to_markdown": "md",
+    "to_latex": "tex",
+    "to_html": "html",
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -41,12 +48,15 @@ def test_a_figure_keeps_its_sign_in_csv_and_a_formula_acts_nowhere(text: str, ce
 
 
 @pytest.mark.parametrize(("values", "right"), [((1, 2), True), (("4o-mini", "5"), False)])
-def test_the_first_column_is_of_names_unless_all_its_values_are_numbers(values: tuple[int], right: bool) -> None:
+def test_the_first_column_is_of_names_unless_all_its_values_are_numbers(
+    values: tuple[int], right: bool
+) -> None:
     assert Table("", ("x",), tuple((value,) for value in values)).figures() == [right]
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(None, "-"), (-1e-17, "0.000"), (True, "yes"), (1234, "1,234"), (0.12345, "0.123")]
+    ("value", "shown"),
+    [(None, "-"), (-1e-17, "0.000"), (True, "yes"), (1234, "1,234"), (0.12345, "0.123")],
 )
 def test_values_are_short(value: Value, shown: str) -> None:
     assert value_text(value) == shown
@@ -79,9 +89,14 @@ WIDE = Table(
 def test_a_wide_table_is_folded_and_nothing_is_lost(width: int) -> None:
     """A study's tables had up to 260 columns."""
     text = WIDE.to_terminal(width=width)
-    assert max(map(_width, text.splitlines())) <= width
+    assert max(map(text_width, text.splitlines())) <= width
     assert all("".join(part.split()) in "".join(text.split()) for part in (WIDE.title, *WIDE.notes))
-    words = [word for row in (WIDE.header, *WIDE.rows) for cell in row for word in value_text(cell).split()]
+    words = [
+        word
+        for row in (WIDE.header, *WIDE.rows)
+        for cell in row
+        for word in value_text(cell).split()
+    ]
     letters = Counter(text)
     assert all(letters[letter] >= number for letter, number in Counter("".join(words)).items())
 
@@ -106,8 +121,12 @@ def test_columns_go_to_blocks_that_repeat_the_first() -> None:
 
 def test_a_repeated_heading_stays_beside_the_column_that_it_belongs_to() -> None:
     """Safety perception stood in one block, and who gave it in the next."""
-    table = Table("", ("arm", "a" * 20, "b" * 20, "by", "c", "by"), (("x", 1, 2, "judge", 3, "people"),))
-    heads = [line.split() for line in table.to_terminal(width=50).splitlines() if line.startswith("arm")]
+    table = Table(
+        "", ("arm", "a" * 20, "b" * 20, "by", "c", "by"), (("x", 1, 2, "judge", 3, "people"),)
+    )
+    heads = [
+        line.split() for line in table.to_terminal(width=50).splitlines() if line.startswith("arm")
+    ]
     assert heads == [["arm", "a" * 20], ["arm", "b" * 20, "by", "c", "by"]]
 
 
@@ -141,4 +160,4 @@ def test_the_terminal_s_own_width_counts(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("COLUMNS", "200")
     assert len(WIDE.to_terminal().splitlines()) == 6
     monkeypatch.delenv("COLUMNS")
-    assert max(map(_width, WIDE.to_terminal().splitlines())) <= 80
+    assert max(map(text_width, WIDE.to_terminal().splitlines())) <= 80

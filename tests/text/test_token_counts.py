@@ -28,7 +28,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
         tokenizer.add_special_tokens(["[CLS]"])
         special = [("[CLS]", 1)]
-        tokenizer.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=special)
+        tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+            "[CLS] $A", special_tokens=special
+        )
         if "truncation" in settings:
             tokenizer.enable_truncation(settings["truncation"])
         if "padding" in settings:
@@ -41,7 +43,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def test_texts_are_counted_as_they_are_whatever_the_file_asks_for(write: Callable[..., Path]) -> None:
+def test_texts_are_counted_as_they_are_whatever_the_file_asks_for(
+    write: Callable[..., Path],
+) -> None:
     counter = open_token_counter(str(write()))
     assert counter(["rain"]) == [1]
     assert counter(["[CLS] rain"]) == [4]  # `[`, `CLS`, `]` and the word: text says what it says
@@ -52,16 +56,26 @@ def test_texts_are_counted_as_they_are_whatever_the_file_asks_for(write: Callabl
     assert counter(texts) == [n % 7 for n in range(2 * BATCH + 3)]
 
 
-@pytest.mark.parametrize(("content", "reason"), [(b"{", "EOF"), (b"{}", "Model missing"), (b"\xff\xfe\x00", "")])
-def test_a_broken_file_is_one_error_that_says_why(tmp_path: Path, content: bytes, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"{", "EOF"), (b"{}", "Model missing"), (b"\xff\xfe\x00", "")]
+)
+def test_a_broken_file_is_one_error_that_says_why(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
     (tmp_path / "tokenizer.json").write_bytes(content)
-    with pytest.raises(ConfigError, match=rf"not a tokenizer\.json: .*{reason}.*; name a tokenizer\.json") as error:
+    with pytest.raises(
+        ConfigError, match=rf"not a tokenizer\.json: .*{reason}.*; name a tokenizer\.json"
+    ) as error:
         open_token_counter(str(tmp_path))
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["no-such-tokenizer", "folder", "", "~nobody/tokenizer.json", "a\x00b", "file/x"])
-def test_a_tokenizer_that_is_missing_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["no-such-tokenizer", "folder", "", "~nobody/tokenizer.json", "a\x00b", "file/x"]
+)
+def test_a_tokenizer_that_is_missing_is_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")

@@ -63,14 +63,20 @@ print(tokens.tokenize("我来到北京清华大学", "zh"))
 """
 
 
-def test_jiebas_table_lies_in_the_users_cache_and_not_in_the_shared_temporary_folder(tmp_path: Path) -> None:
+def test_jiebas_table_lies_in_the_users_cache_and_not_in_the_shared_temporary_folder(
+    tmp_path: Path,
+) -> None:
     """Anyone can lay a table ready in the shared folder, and jieba would load it."""
     home, shared = tmp_path / "home", tmp_path / "shared"
     shared.mkdir()
     (shared / "jieba.cache").write_bytes(b"laid ready by somebody else")
     env = {k: v for k, v in os.environ.items() if k not in ("H2HTALK_CACHE", "XDG_CACHE_HOME")}
     env |= {"HOME": str(home), "TMPDIR": str(shared)}
-    done = subprocess.run([sys.executable, "-c", CUT], env=env, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CUT], env=env, capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("['我', '来到', '北京', '清华大学']\n", "")
     assert (home / ".cache" / "h2htalk" / "jieba.cache").is_file()
-    assert {p.name: p.read_bytes() for p in shared.iterdir()} == {"jieba.cache": b"laid ready by somebody else"}
+    assert {p.name: p.read_bytes() for p in shared.iterdir()} == {
+        "jieba.cache": b"laid ready by somebody else"
+    }

@@ -55,7 +55,11 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("kind", "line", "result"),
-    [("operator", 16, "killed"), ("removed statement", 13, "survived"), ("negated condition", 10, "timed out")],
+    [
+        ("operator", 16, "killed"),
+        ("removed statement", 13, "survived"),
+        ("negated condition", 10, "timed out"),
+    ],
 )
 def test_results_of_tests(tree: Path, kind: str, line: int, result: str) -> None:
     found = mutants_of(Path("h2htalk/made/one.py"), SOURCE)

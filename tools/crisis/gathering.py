@@ -30,7 +30,9 @@ def gather_talk(language: Language, data: Path) -> list[Text]:
 
 
 def _written(folder: Path, language: Language, kind: str, weight: float) -> list[Text]:
-    lines = ((writer, text) for writer, own in by_writer(folder, language, kind).items() for text in own)
+    lines = (
+        (writer, text) for writer, own in by_writer(folder, language, kind).items() for text in own
+    )
     found, name = kind != "harmless", "own harmless" if kind == "harmless" else "own"
     return [Text(text, found, weight, f"{name} {writer}".strip()) for writer, text in lines]
 
@@ -46,7 +48,11 @@ def gather(language: Language, data: Path) -> list[Text]:
     statements = _written(POLITICAL, language, "sensitive", POLITICAL_WEIGHT)
     mentions = _written(POLITICAL, language, "harmless", 1.0)
     everyday = by_writer(CRISIS, language, "harmless")
-    ordinary = [Text(text, False, 1.0, f"own harmless {one}") for one in EVERYDAY[language] for text in everyday[one]]
+    ordinary = [
+        Text(text, False, 1.0, f"own harmless {one}")
+        for one in EVERYDAY[language]
+        for text in everyday[one]
+    ]
     crises = [Text(text, False, 0.5, "own crisis") for text in own(CRISIS, language, "crisis")]
     talk = [text for text in harmless(language, data) if "cold" not in text.source]
     return [*statements, *mentions, *ordinary, *crises, *talk, *replies(language, data)]

@@ -18,8 +18,12 @@ from h2htalk.data.languages import Language
 
 C = 30.0
 FEATURES = {
-    "en": Features("splitmix", 17, characters=(4, 5), words=(1, 2, 3), gaps=True, window=400, sentences=True),
-    "zh": Features("splitmix", 17, characters=(1, 2, 3, 4), words=(), gaps=True, window=400, sentences=True),
+    "en": Features(
+        "splitmix", 17, characters=(4, 5), words=(1, 2, 3), gaps=True, window=400, sentences=True
+    ),
+    "zh": Features(
+        "splitmix", 17, characters=(1, 2, 3, 4), words=(), gaps=True, window=400, sentences=True
+    ),
 }
 
 
@@ -36,11 +40,20 @@ class Learned:
         """A model of some of the texts; the same each time."""
         texts = [self.texts[n] for n in np.arange(len(self.texts))[chosen]]
         model = LogisticRegression(C=C, solver="liblinear", random_state=0)
-        return model.fit(self.x[chosen], [t.crisis for t in texts], sample_weight=[t.weight for t in texts])
+        return model.fit(
+            self.x[chosen], [t.crisis for t in texts], sample_weight=[t.weight for t in texts]
+        )
 
     def model(self, fitted: LogisticRegression, manifest: dict[str, object]) -> NgramClassifier:
+        """A classifier with the weights as they were fitted, before they are stored in units of a scale."""
         weights = fitted.coef_[0].astype(np.float32).astype(np.float64)
-        return NgramClassifier(self.language, FEATURES[self.language], weights, float(fitted.intercept_[0]), manifest)
+        fitted_manifest = {**manifest, "scale": 1.0, "bias": float(fitted.intercept_[0])}
+        return NgramClassifier(
+            language=self.language,
+            features=FEATURES[self.language],
+            rows=weights.reshape(1, -1),
+            manifest=fitted_manifest,
+        )
 
 
 def learned(language: Language, texts: Sequence[Text]) -> Learned:
@@ -53,7 +66,9 @@ def matrix(folded: Sequence[str], language: Language) -> csr_matrix:
     rows = [FEATURES[language].keys([text]) for text in folded]
     values = np.concatenate([np.full(len(row), 1 / np.sqrt(len(row) + SMOOTH)) for row in rows])
     ends = np.cumsum([0, *map(len, rows)])
-    return csr_matrix((values, np.concatenate(rows), ends), shape=(len(rows), 1 << FEATURES[language].bits))
+    return csr_matrix(
+        (values, np.concatenate(rows), ends), shape=(len(rows), 1 << FEATURES[language].bits)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +81,11 @@ class Readings:
     @classmethod
     def of(cls, folded: Sequence[str], language: Language) -> Readings:
         spans = [FEATURES[language].readings(text) or [(0, 0)] for text in folded]
-        parts = [text[start:end] for text, places in zip(folded, spans, strict=True) for start, end in places]
+        parts = [
+            text[start:end]
+            for text, places in zip(folded, spans, strict=True)
+            for start, end in places
+        ]
         return cls(matrix(parts, language), np.cumsum([0, *map(len, spans[:-1])]))
 
     def scores(self, model: LogisticRegression) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -49,7 +49,9 @@ def own(folder: Path, language: Language, kind: str) -> list[str]:
     return [text for texts in by_writer(folder, language, kind).values() for text in texts]
 
 
-def by_writer(folder: Path, language: Language, kind: str, plain: bool = False) -> dict[str, list[str]]:
+def by_writer(
+    folder: Path, language: Language, kind: str, plain: bool = False
+) -> dict[str, list[str]]:
     """Our own lines of `crisis_en.txt` (writer "") and `crisis_en_a.txt` (writer "a").
 
     In a line the choices are read out, "[...]" names a part, and "#" opens a comment; `plain`: they are text.
@@ -58,7 +60,11 @@ def by_writer(folder: Path, language: Language, kind: str, plain: bool = False) 
     for path in sorted(folder.glob(f"{kind}_{language}*.txt")):
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
         writer = path.stem.removeprefix(f"{kind}_{language}").removeprefix("_")
-        found[writer] = lines if plain else [text for line in lines if line[0] not in "[#" for text in readings(line)]
+        found[writer] = (
+            lines
+            if plain
+            else [text for line in lines if line[0] not in "[#" for text in readings(line)]
+        )
     return found
 
 
@@ -72,7 +78,9 @@ def readings(line: str) -> Iterator[str]:
 
 def harmless(language: Language, data: Path) -> list[Text]:
     """Talk of the domain without a crisis: what a strong cue marks is left out (most of it is one)."""
-    found = itertools.chain(_english(data) if language == "en" else _chinese(data), everyday(language))
+    found = itertools.chain(
+        _english(data) if language == "en" else _chinese(data), everyday(language)
+    )
     seen: dict[str, Text] = {}
     for text in found:
         folded = fold_spelling(text.text, language)
@@ -83,7 +91,15 @@ def harmless(language: Language, data: Path) -> list[Text]:
 
 def talk_of_others(language: Language, data: Path) -> Iterator[str]:
     """Sentences of treebanks, tweets, posts and offending talk: what is no dialogue and tells of nothing."""
-    kept = ("english web treebank", "tweets", "chinese treebanks", "emollm", "cold", OFFENSIVE, "memorybank")
+    kept = (
+        "english web treebank",
+        "tweets",
+        "chinese treebanks",
+        "emollm",
+        "cold",
+        OFFENSIVE,
+        "memorybank",
+    )
     seen = dict.fromkeys(text.text for text in harmless(language, data) if text.source in kept)
     yield from [text for number, text in enumerate(seen) if number % 2 == 0]
 
@@ -105,7 +121,11 @@ def everyday(language: Language) -> Iterator[Text]:
 
 def everyday_scenarios(language: Language) -> list[Scenario]:
     """The bundled split's scenarios of a language whose risk is none, by id."""
-    found = [s for s in load_split("mini@1").scenarios if s.language == language and s.tags.risk == "none"]
+    found = [
+        s
+        for s in load_split("mini@1").scenarios
+        if s.language == language and s.tags.risk == "none"
+    ]
     return sorted(found, key=lambda scenario: scenario.id)
 
 
@@ -122,8 +142,12 @@ def _english(data: Path) -> Iterator[Text]:
                     yield Text(sentence, False, 0.5, "counselchat")
     yield from _memory_bank(data / "raw/memorybank_en.json")
     for path in sorted((data / "ud/en_ewt").glob("*.gz")):
-        yield from _treebank(gzip.decompress(path.read_bytes()).decode("utf-8"), "english web treebank")
-    for path in sorted((data / "ner/en").glob("BTC/*.conll")) + sorted((data / "ner/en").glob("WNUT17/*.conll")):
+        yield from _treebank(
+            gzip.decompress(path.read_bytes()).decode("utf-8"), "english web treebank"
+        )
+    for path in sorted((data / "ner/en").glob("BTC/*.conll")) + sorted(
+        (data / "ner/en").glob("WNUT17/*.conll")
+    ):
         yield from _tweets(path)
 
 
@@ -137,14 +161,20 @@ def _chinese(data: Path) -> Iterator[Text]:
                         yield Text(sentence, False, 0.5, "smilechat")
     for line in (data / "raw/smilechat_zh_2.jsonl").read_text(encoding="utf-8").splitlines():
         dialogue = json.loads(line)
-        if int(hashlib.sha256(dialogue["id"].encode()).hexdigest(), 16) % 2 == 0:  # the others are for measuring
+        if (
+            int(hashlib.sha256(dialogue["id"].encode()).hexdigest(), 16) % 2 == 0
+        ):  # the others are for measuring
             for message in dialogue["messages"]:
                 if message["role"] == "client":
-                    for text in dict.fromkeys((message["content"], *_sentences(message["content"]))):
+                    for text in dict.fromkeys(
+                        (message["content"], *_sentences(message["content"]))
+                    ):
                         yield Text(text, False, 0.5, "smilechat 2")
     for path in sorted((data / "ud/zh").rglob("*.conllu")):
         yield from _treebank(path.read_text(encoding="utf-8"), "chinese treebanks")
-    for n, record in enumerate(json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))):
+    for n, record in enumerate(
+        json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))
+    ):
         for turn in record["conversation"] if n % 2 == 0 else []:
             yield Text(turn["input"], False, 0.5, "emollm")
     with (data / "safety/cold_train.csv").open(encoding="utf-8-sig", newline="") as file:

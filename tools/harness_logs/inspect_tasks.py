@@ -19,7 +19,9 @@ _MESSAGES = {"user": ChatMessageUser, "companion": ChatMessageAssistant}
 
 
 def _sample(record: dict[str, Any], own_id: bool = True) -> Sample:
-    turns: list[ChatMessage] = [_MESSAGES[turn["role"]](content=turn["content"]) for turn in record["turns"]]
+    turns: list[ChatMessage] = [
+        _MESSAGES[turn["role"]](content=turn["content"]) for turn in record["turns"]
+    ]
     return Sample(input=turns, target=record["reference"], id=record["id"] if own_id else None)
 
 
@@ -45,4 +47,6 @@ def asks_back() -> Scorer:
 def companion(epochs: int = 1, own_id: bool = True, scorers: int = 2) -> Task:
     data = json_dataset("items.jsonl", lambda record: _sample(record, own_id))
     chosen = [text_scores(), asks_back()][-scorers:]
-    return Task(dataset=data, solver=generate(), scorer=chosen, epochs=Epochs(epochs), name="companion")
+    return Task(
+        dataset=data, solver=generate(), scorer=chosen, epochs=Epochs(epochs), name="companion"
+    )

@@ -27,16 +27,19 @@ HERE = Path(__file__).parent
 FIXTURES = ROOT / "tests" / "data" / "imports" / "fixtures"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "doubles")]
 
-from loopback import Answer, LoopbackServer, completion  # noqa: E402
-
 from h2htalk.data.files import write_jsonl  # noqa: E402
 from h2htalk.data.splits import load_split  # noqa: E402
+from support.doubles.loopback import Answer, LoopbackServer, completion  # noqa: E402
 
 ITEMS, FAILS, EMPTY, EPOCHS = 5, 1, 2, 2
 
 
 def items() -> list[dict[str, Any]]:
-    english = [s for s in load_split("mini@1").scenarios if s.language == "en" and s.subtask.startswith("dialogue")]
+    english = [
+        s
+        for s in load_split("mini@1").scenarios
+        if s.language == "en" and s.subtask.startswith("dialogue")
+    ]
     chosen = sorted(english, key=lambda s: len(s.turns))[:ITEMS]
     return [
         {
@@ -59,7 +62,9 @@ def reply_to(place: int, item: dict[str, Any], epoch: int) -> str:
 class Server:
     """A loopback server for one run; `stops`: no answer after so many requests, so that the run can be killed."""
 
-    def __init__(self, asked: list[dict[str, Any]], fails: bool = True, stops: int | None = None) -> None:
+    def __init__(
+        self, asked: list[dict[str, Any]], fails: bool = True, stops: int | None = None
+    ) -> None:
         self.seen: Counter[str] = Counter()
         places = {item["last_turn"]: place for place, item in enumerate(asked)}
 
@@ -77,7 +82,9 @@ class Server:
         self.server = LoopbackServer(reply=reply)
 
 
-def run(python: Path, name: str, arguments: list[str], work: Path, url: str) -> subprocess.Popen[bytes]:
+def run(
+    python: Path, name: str, arguments: list[str], work: Path, url: str
+) -> subprocess.Popen[bytes]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -91,12 +98,30 @@ def run(python: Path, name: str, arguments: list[str], work: Path, url: str) -> 
     return subprocess.Popen([str(python.with_name(name)), *arguments], cwd=work, env=environment)
 
 
-def inspect(python: Path, work: Path, name: str, options: list[str], *, stops: int | None = None) -> None:
+def inspect(
+    python: Path, work: Path, name: str, options: list[str], *, stops: int | None = None
+) -> None:
     """One log of Inspect, as NAME.eval or NAME.json."""
     out = work / name
     with Server(asked=items(), stops=stops).server as server:
-        command = ["eval", "inspect_tasks.py", "--model", "openai-api/loopback/demo", "--max-connections", "1"]
-        command += ["--display", "none", "--log-dir", str(out), "--max-retries", "0", "--log-buffer", "1"]
+        command = [
+            "eval",
+            "inspect_tasks.py",
+            "--model",
+            "openai-api/loopback/demo",
+            "--max-connections",
+            "1",
+        ]
+        command += [
+            "--display",
+            "none",
+            "--log-dir",
+            str(out),
+            "--max-retries",
+            "0",
+            "--log-buffer",
+            "1",
+        ]
         started = run(python, "inspect", [*command, *options], work, server.url)
         if stops is not None:
             while server.requests <= stops:
@@ -113,8 +138,23 @@ def lm_eval(python: Path, work: Path, task: str, kept: str, options: list[str]) 
     out = work / task
     with Server(items(), fails=False).server as server:
         model = f"model=demo,base_url={server.url}/chat/completions,num_concurrent=1,tokenized_requests=False"
-        command = ["run", "--model", "local-chat-completions", "--model_args", model, "--tasks", task]
-        command += ["--include_path", str(work), "--apply_chat_template", "--log_samples", "--output_path", str(out)]
+        command = [
+            "run",
+            "--model",
+            "local-chat-completions",
+            "--model_args",
+            model,
+            "--tasks",
+            task,
+        ]
+        command += [
+            "--include_path",
+            str(work),
+            "--apply_chat_template",
+            "--log_samples",
+            "--output_path",
+            str(out),
+        ]
         run(python, "lm-eval", [*command, *options], work, server.url).wait()
     for path in out.glob(f"*/{kept}"):
         shutil.copy(path, FIXTURES / path.name)
@@ -165,7 +205,12 @@ def main() -> None:
         first = ["-T", "own_id=false", "-T", "scorers=1", "--limit", "1"]
         inspect(arguments.inspect, work, "positions", [*first, "--log-format", "json"])
         inspect(arguments.inspect, work, "edited", first)
-        inspect(arguments.inspect, work, "stopped", ["--fail-on-error", "--sample-id", asked[FAILS]["id"]])
+        inspect(
+            arguments.inspect,
+            work,
+            "stopped",
+            ["--fail-on-error", "--sample-id", asked[FAILS]["id"]],
+        )
         inspect(arguments.inspect, work, "killed", [*once, "--limit", "3"], stops=1)
         log = FIXTURES / "positions.json"  # without its indentation
         log.write_text(json.dumps(json.loads(log.read_text())))
@@ -177,4 +222,8 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    print(json.dumps({path.name: path.stat().st_size for path in sorted(FIXTURES.iterdir())}, indent=1))
+    print(
+        json.dumps(
+            {path.name: path.stat().st_size for path in sorted(FIXTURES.iterdir())}, indent=1
+        )
+    )

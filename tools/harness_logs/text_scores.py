@@ -17,4 +17,8 @@ def score(text: str, reference: str) -> Mapping[str, float]:
 
 def process_results(doc: Mapping[str, Any], results: list[str]) -> Mapping[str, float]:
     """For lm-eval: an empty reply has no value."""
-    return score(results[0], doc["reference"]) if results[0] else {"lexical": math.nan, "rouge_l": math.nan}
+    return (
+        score(results[0], doc["reference"])
+        if results[0]
+        else {"lexical": math.nan, "rouge_l": math.nan}
+    )

@@ -17,7 +17,12 @@ import numpy as np
 from bench_judge_statistics import LABELS, judges, people
 from make_fixtures import ITEMS, cje_mean, ppi_interval
 
-from h2htalk.benchmark.calibration.corrected_mean import draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.corrected_mean import (
+    draw_labels,
+    regression,
+    strata_of,
+    stratified,
+)
 
 COLUMNS = ("naive", "PPI++", "cje", "regression", "stratified")
 
@@ -33,7 +38,11 @@ def main(repetitions: int, slow: int) -> None:
             for at in range(repetitions):
                 y, length = people(rng, ITEMS)
                 f = judge(rng, y, length)
-                scores, seed, half = f.tolist(), draw.randrange(1 << 30), 1.96 * f.std() / ITEMS**0.5
+                scores, seed, half = (
+                    f.tolist(),
+                    draw.randrange(1 << 30),
+                    1.96 * f.std() / ITEMS**0.5,
+                )
                 ends["naive"].append((f.mean() - half, f.mean() + half))
                 ends["PPI++"].append(ppi_interval(f, y[:n]))
                 if at < slow:
@@ -44,16 +53,26 @@ def main(repetitions: int, slow: int) -> None:
                 # Items are exchangeable: the first n are a simple random sample.
                 found = regression(scores, dict(enumerate(y[:n].tolist())))
                 ends["regression"].append((found.low or 0.0, found.high or 0.0))
-            hits = {key: np.mean([low <= truth <= high for low, high in own]) for key, own in ends.items()}
-            halves = {key: np.mean([high - low for low, high in own]) / 2 for key, own in ends.items()}
+            hits = {
+                key: np.mean([low <= truth <= high for low, high in own])
+                for key, own in ends.items()
+            }
+            halves = {
+                key: np.mean([high - low for low, high in own]) / 2 for key, own in ends.items()
+            }
             shown = " | ".join(f"{100 * hits[key]:.1f}" for key in COLUMNS)
-            print(f"| {name} | {n} | {shown} | {', '.join(f'{halves[key]:.2f}' for key in COLUMNS)} |", flush=True)
+            print(
+                f"| {name} | {n} | {shown} | {', '.join(f'{halves[key]:.2f}' for key in COLUMNS)} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     logging.disable()  # cje warns where scores lie outside the labelled range
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--slow", type=int, default=400, help="Repetitions of cje.")
     main(**vars(parser.parse_args()))

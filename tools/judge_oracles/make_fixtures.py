@@ -57,7 +57,9 @@ def main(out: Path) -> None:
                     "seed": [n, 1],
                     "scores": f.tolist(),
                     "labels": y.tolist(),
-                    "ppi_regression": float(np.squeeze(ppi_mean_pointestimate(y, f[:n], f[n:], lam=lam))),
+                    "ppi_regression": float(
+                        np.squeeze(ppi_mean_pointestimate(y, f[:n], f[n:], lam=lam))
+                    ),
                     "ppi_interval": ppi_interval(f, y),
                     "cje": cje_mean(f, y),
                 }

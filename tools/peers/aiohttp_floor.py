@@ -28,7 +28,9 @@ async def send(prompts: Path, url: str, concurrency: int = 64) -> None:
     connector = aiohttp.TCPConnector(limit=concurrency)
     headers = {"content-type": "application/json"}
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-        await asyncio.gather(*(work(session, url + "/chat/completions", bodies) for _ in range(concurrency)))
+        await asyncio.gather(
+            *(work(session, url + "/chat/completions", bodies) for _ in range(concurrency))
+        )
 
 
 if __name__ == "__main__":

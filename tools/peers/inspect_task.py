@@ -16,11 +16,17 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer
 from inspect_ai.solver import TaskState, generate
 from peer_metrics import score as score_text
 
-_MESSAGES = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_MESSAGES = {
+    "system": ChatMessageSystem,
+    "user": ChatMessageUser,
+    "assistant": ChatMessageAssistant,
+}
 
 
 def read_sample(record: dict[str, Any]) -> Sample:
-    messages: list[ChatMessage] = [_MESSAGES[m["role"]](content=m["content"]) for m in record["messages"]]
+    messages: list[ChatMessage] = [
+        _MESSAGES[m["role"]](content=m["content"]) for m in record["messages"]
+    ]
     return Sample(input=messages, target=record["reference"], id=record["id"])
 
 
@@ -37,4 +43,6 @@ def text_scores() -> Scorer:
 @task
 def h2htalk_prompts() -> Task:
     prompts = Path(os.environ["H2HTALK_PROMPTS"])
-    return Task(dataset=json_dataset(str(prompts), read_sample), solver=generate(), scorer=text_scores())
+    return Task(
+        dataset=json_dataset(str(prompts), read_sample), solver=generate(), scorer=text_scores()
+    )

@@ -20,7 +20,7 @@ from h2htalk.benchmark.run import RunWriter  # noqa: E402
 from h2htalk.benchmark.score_run import open_metrics  # noqa: E402
 from h2htalk.benchmark.settings import EvaluateSpec  # noqa: E402
 from h2htalk.chat.engines import ChatOptions, open_chat  # noqa: E402
-from h2htalk.chat.store.call_store import StageCalls  # noqa: E402
+from h2htalk.chat.store.stage_calls import StageCalls  # noqa: E402
 from h2htalk.data.responses import Response  # noqa: E402
 from h2htalk.data.run_folder import RunFolder  # noqa: E402
 from h2htalk.text.tokens import tokenizer  # noqa: E402
@@ -28,11 +28,15 @@ from h2htalk.text.tokens import tokenizer  # noqa: E402
 
 def main(split: str, out: str, url: str) -> dict[str, float]:
     """Seconds a part; raises RuntimeError when an answer is missing."""
-    spec = EvaluateSpec(model=f"server:mock@{url}", split=split, out=out, embedder="none", sap="none")
+    spec = EvaluateSpec(
+        model=f"server:mock@{url}", split=split, out=out, embedder="none", sap="none"
+    )
     plan = make_plan(spec)
     chat = open_chat(spec.model, ChatOptions(concurrency=spec.concurrency))
     signature = make_signature(plan, chat.subject, open_metrics(spec.embedder, spec.rouge))
-    writer = RunWriter(RunFolder(spec.out_path), spec.to_dict(), signature, plan.split, plan.prompts.files())
+    writer = RunWriter(
+        RunFolder(spec.out_path), spec.to_dict(), signature, plan.split, plan.prompts.files()
+    )
     for language in ("en", "zh"):
         tokenizer(language)
     marks = [time.process_time()]
@@ -49,7 +53,10 @@ def main(split: str, out: str, url: str) -> dict[str, float]:
     marks.append(time.process_time())
     writer.close()
     parts = [after - before for before, after in itertools.pairwise(marks)]
-    return {"once": marks[0] - START, **dict(zip(("render", "generate", "read", "lexical"), parts, strict=True))}
+    return {
+        "once": marks[0] - START,
+        **dict(zip(("render", "generate", "read", "lexical"), parts, strict=True)),
+    }
 
 
 if __name__ == "__main__":

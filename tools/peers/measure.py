@@ -38,7 +38,9 @@ class Cost:
 def served(command: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """A server process: the line that it says first, and what it says as JSON once its stdin ends, filled in then."""
     seen: dict[str, Any] = {}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         yield process.stdout.readline().strip(), seen
@@ -46,7 +48,9 @@ def served(command: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         seen.update(json.loads(process.stdout.readline() or "{}"))
 
 
-def measure(command: Sequence[str], log: Path, environment: Mapping[str, str], latency: float | None = None) -> Cost:
+def measure(
+    command: Sequence[str], log: Path, environment: Mapping[str, str], latency: float | None = None
+) -> Cost:
     """Run a command to its end; `{url}` in its arguments and in the environment is the server's address.
 
     Args:
@@ -62,7 +66,9 @@ def measure(command: Sequence[str], log: Path, environment: Mapping[str, str], l
         return _run(command, log, environment)
     with served([sys.executable, str(SERVER), "--latency", str(latency)]) as (url, seen):
         filled = [part.replace("{url}", url) for part in command]
-        cost = _run(filled, log, {key: value.replace("{url}", url) for key, value in environment.items()})
+        cost = _run(
+            filled, log, {key: value.replace("{url}", url) for key, value in environment.items()}
+        )
     return Cost(cost.cpu, cost.wall, cost.rss, int(seen["requests"]), seen["span"], cost.others)
 
 
@@ -70,7 +76,11 @@ def _run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> C
     with log.open("wb") as output:
         busy, start = _busy_seconds(), time.perf_counter()
         process = subprocess.Popen(
-            command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env={**os.environ, **environment}
+            command,
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **environment},
         )
         _, status, usage = os.wait4(process.pid, 0)
         wall, busy = time.perf_counter() - start, _busy_seconds() - busy

@@ -19,8 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "doubles"), str(ROOT / "tools")]
 
-from loopback import Answer, LoopbackServer, completion  # noqa: E402
 from make_synthetic_split import REFERENCE_LENGTH, Writer  # noqa: E402
+
+from support.doubles.loopback import Answer, LoopbackServer, completion  # noqa: E402
 
 REPLIES = 8192  # a language: most of 2,325 prompts meet one of their own
 # Every Chinese prompt opens with this, as UTF-8 or, from clients that escape, as JSON.
@@ -53,7 +54,10 @@ def _replies(language: str) -> list[bytes]:
     writer = Writer(language, random.Random(f"replies:{language}"))
     shortest, longest = REFERENCE_LENGTH[language]
     texts = (writer.text(shortest, longest) for _ in range(REPLIES))
-    return [Answer(completion(text), headers={"content-type": "application/json"}).encode() for text in texts]
+    return [
+        Answer(completion(text), headers={"content-type": "application/json"}).encode()
+        for text in texts
+    ]
 
 
 def main() -> None:

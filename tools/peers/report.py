@@ -55,7 +55,9 @@ class Bench:
     @property
     def parts_per_sample(self) -> float:
         """Median over runs of the four parts together, CPU milliseconds a sample."""
-        return 1000 * statistics.median(sum(run[p] for p in PARTS) for run in self.parts) / self.count
+        return (
+            1000 * statistics.median(sum(run[p] for p in PARTS) for run in self.parts) / self.count
+        )
 
     @property
     def ideal_span(self) -> float:
@@ -69,7 +71,9 @@ def versions(python: Path, peers: Path) -> str:
     code += "print(', '.join(f'{n} {v(n)}' for n in sys.argv[1:]))"
     lines = []
     for (owner, names), interpreter in zip(PACKAGES.items(), (python, peers), strict=True):
-        done = subprocess.run([interpreter, "-c", code, *names], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            [interpreter, "-c", code, *names], check=True, capture_output=True, text=True
+        )
         lines.append(f"{owner} environment: {done.stdout.strip()}")
     return "\n".join(f"* {line}" for line in lines)
 
@@ -99,17 +103,29 @@ def _busy_table(bench: Bench) -> str:
         sample = f"{bench.per_sample(name):.2f}" if name in bench.fixed else "-"
         values = [f"{bench.median(name, field):.2f}" for field in ("wall", "span")]
         memory, others = bench.median(name, "rss"), bench.median(name, "others")
-        cells = [f"{bench.median(name, 'cpu'):.2f}", fixed, sample, *values, f"{memory:.0f}", f"{others:.1f}"]
+        cells = [
+            f"{bench.median(name, 'cpu'):.2f}",
+            fixed,
+            sample,
+            *values,
+            f"{memory:.0f}",
+            f"{others:.1f}",
+        ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _slow_table(bench: Bench) -> str:
-    lines = ["| runner | request span s | of the ideal | CPU s | others |", "| --- | --- | --- | --- | --- |"]
+    lines = [
+        "| runner | request span s | of the ideal | CPU s | others |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     for name in bench.slow:
         span = bench.median(name, "span", slow=True)
         cpu, others = (bench.median(name, field, slow=True) for field in ("cpu", "others"))
-        lines.append(f"| {name} | {span:.2f} | {span / bench.ideal_span:.2f}x | {cpu:.2f} | {others:.1f} |")
+        lines.append(
+            f"| {name} | {span:.2f} | {span / bench.ideal_span:.2f}x | {cpu:.2f} | {others:.1f} |"
+        )
     return "\n".join(lines)
 
 

@@ -30,7 +30,16 @@ class Runner:
 
 def write_prompts(python: Path, split: Path, out: Path) -> None:
     """One line an item: id, messages, their flattened text, reference, language. From `h2htalk prompts show all`."""
-    command = [str(python.with_name("h2htalk")), "prompts", "show", "all", "--split", str(split), "--sap", "none"]
+    command = [
+        str(python.with_name("h2htalk")),
+        "prompts",
+        "show",
+        "all",
+        "--split",
+        str(split),
+        "--sap",
+        "none",
+    ]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     scenarios = {one.id: one for one in load_split(str(split)).scenarios}
     with out.open("w", encoding="utf-8") as file:

@@ -109,14 +109,21 @@ def differing(figures: Sequence[Figure], stored: Mapping[str, Mapping[str, float
 
     def as_stored(figure: Figure) -> bool:
         was = stored.get(figure.what)
-        return was is not None and was["n"] == figure.n and abs(was["value"] - figure.value) <= TOLERANCE
+        return (
+            was is not None
+            and was["n"] == figure.n
+            and abs(was["value"] - figure.value) <= TOLERANCE
+        )
 
     return [figure.what for figure in figures if not as_stored(figure)]
 
 
 def costs(data: Path) -> list[Figure]:
     """CPU seconds on one core: of loading (spaCy itself is imported already), and of a word."""
-    sets = {"en": list(documents(corpora.english_trees(data, "test"), by_paragraph=True)), "zh": chinese_texts(data)}
+    sets = {
+        "en": list(documents(corpora.english_trees(data, "test"), by_paragraph=True)),
+        "zh": chinese_texts(data),
+    }
     figures: list[Figure] = []
     for language, texts in sets.items():
         _loaded.cache_clear()
@@ -125,7 +132,9 @@ def costs(data: Path) -> list[Figure]:
         loading = time.process_time() - start
         words = _speed(nlp, [raw_text(sentences) for sentences in texts])
         figures.append(Figure(f"{language} parser: words a CPU second", words, minimum=8000))
-        figures.append(Figure(f"{language} parser: loads a second (1 / CPU seconds)", 1 / loading, minimum=1))
+        figures.append(
+            Figure(f"{language} parser: loads a second (1 / CPU seconds)", 1 / loading, minimum=1)
+        )
     return figures
 
 
@@ -143,13 +152,20 @@ def accuracy(data: Path) -> list[Figure]:
     return [
         *parse_figures("en parser, EWT test, raw text", scores, las=0.81),
         Figure.f1("en parser, EWT test, paragraphs run together: LAS", joined.las),
-        *parse_figures("zh parser, GSDSimp test, raw text", chinese, las=0.47, words=0.945),  # words: the segmenter's
+        *parse_figures(
+            "zh parser, GSDSimp test, raw text", chinese, las=0.47, words=0.945
+        ),  # words: the segmenter's
     ]
 
 
-def parse_figures(what: str, scores: ParseScores, *, las: float, words: float | None = None) -> list[Figure]:
+def parse_figures(
+    what: str, scores: ParseScores, *, las: float, words: float | None = None
+) -> list[Figure]:
     """Of raw text, where words and sentences have to be found first."""
-    first = [Figure.f1(f"{what}: words", scores.words, words), Figure.f1(f"{what}: sentences", scores.sentences)]
+    first = [
+        Figure.f1(f"{what}: words", scores.words, words),
+        Figure.f1(f"{what}: sentences", scores.sentences),
+    ]
     return [*first, *tree_figures(what, scores, las=las)]
 
 

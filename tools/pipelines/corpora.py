@@ -27,7 +27,9 @@ def relation(name: str, subtypes: str) -> str:
 
 
 def _english(sentence: Sentence) -> Sentence:
-    words = tuple(replace(word, deprel=relation(word.deprel, ENGLISH_SUBTYPES)) for word in sentence.words)
+    words = tuple(
+        replace(word, deprel=relation(word.deprel, ENGLISH_SUBTYPES)) for word in sentence.words
+    )
     return replace(sentence, words=words)
 
 
@@ -60,7 +62,9 @@ def _chinese(sentence: Sentence, convert: Callable[[str], str]) -> Sentence:
     """Without features and tags, on which the treebanks disagree; no space stands between words."""
     plain = {"feats": "", "xpos": "", "space_after": False}
     words = tuple(
-        replace(word, form=convert(word.form), deprel=relation(word.deprel, CHINESE_SUBTYPES), **plain)
+        replace(
+            word, form=convert(word.form), deprel=relation(word.deprel, CHINESE_SUBTYPES), **plain
+        )
         for word in sentence.words
     )
     # The parser reads single sentences: the pipeline splits at full stops before it.

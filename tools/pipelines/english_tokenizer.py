@@ -15,12 +15,21 @@ from spacy.tokenizer import Tokenizer
 from spacy.util import compile_infix_regex, compile_prefix_regex, compile_suffix_regex
 
 # A run of marks is one word: `!!`, `?!`, `...`, `<<`, `====`.
-RUNS = (r"(?=[.,]*[!?])[!?.,]+", r"\.{2,}", r"(?:<+|>+|=+|\*+|_+|~+|\++|#+|-{2,}|`+|\)\)+|\(\(+|\$\$+)")
+RUNS = (
+    r"(?=[.,]*[!?])[!?.,]+",
+    r"\.{2,}",
+    r"(?:<+|>+|=+|\*+|_+|~+|\++|#+|-{2,}|`+|\)\)+|\(\(+|\$\$+)",
+)
 # A hyphen after one of these joins: `e-mail`, `co-workers`, `non-stop`.
-JOINING = "e co re ex un non pre pro mid sub anti multi post semi inter over mini ultra de bi tri micro"
+JOINING = (
+    "e co re ex un non pre pro mid sub anti multi post semi inter over mini ultra de bi tri micro"
+)
 SPLIT_HYPHEN = (
     "(?<=[A-Za-z])"
-    + "".join(rf"(?<!\b{''.join(f'[{letter.upper()}{letter}]' for letter in part)})" for part in JOINING.split())
+    + "".join(
+        rf"(?<!\b{''.join(f'[{letter.upper()}{letter}]' for letter in part)})"
+        for part in JOINING.split()
+    )
     + "-(?=[A-Za-z])"
 )
 # An exception is taken from the treebank when it is seen so often, and so nearly always.
@@ -42,7 +51,9 @@ def english_tokenizer(nlp: Language, sentences: Iterable[Sentence]) -> Tokenizer
         nlp.vocab,
         rules=defaults.tokenizer_exceptions,
         prefix_search=compile_prefix_regex([*RUNS, *defaults.prefixes]).search,
-        suffix_search=compile_suffix_regex([*RUNS, r"(?<=[0-9])(?:am|pm|AM|PM)", *defaults.suffixes]).search,
+        suffix_search=compile_suffix_regex(
+            [*RUNS, r"(?<=[0-9])(?:am|pm|AM|PM)", *defaults.suffixes]
+        ).search,
         infix_finditer=compile_infix_regex([*infixes, *hyphens]).finditer,
         url_match=defaults.url_match,
     )

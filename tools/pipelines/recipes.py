@@ -44,7 +44,9 @@ def make_zh_parser(data: Path, work: Path) -> None:
 
 def cut_sentences(nlp: Language, texts: Iterable[str]) -> Iterator[Cut]:
     """Sentences of 2 to 80 words by spaCy's rule (. ! ?), in the tokenization of `nlp`."""
-    splitter = nlp.get_pipe("sentencizer") if nlp.has_pipe("sentencizer") else nlp.add_pipe("sentencizer")
+    splitter = (
+        nlp.get_pipe("sentencizer") if nlp.has_pipe("sentencizer") else nlp.add_pipe("sentencizer")
+    )
     for text in texts:
         doc = splitter(nlp.make_doc(" ".join(text.split())))
         starts = True
@@ -129,7 +131,10 @@ def _run_training(name: str, work: Path) -> Language:
 
     out = work / name
     shutil.rmtree(out, ignore_errors=True)
-    overrides = {"paths.train": str(work / f"{name}-train.spacy"), "paths.dev": str(work / f"{name}-dev.spacy")}
+    overrides = {
+        "paths.train": str(work / f"{name}-train.spacy"),
+        "paths.dev": str(work / f"{name}-dev.spacy"),
+    }
     full = work / f"{name}.cfg"
     fill_config(full, CONFIGS / f"{name}.cfg", silent=True)
     train(full, out, use_gpu=-1, overrides=overrides)

@@ -71,7 +71,9 @@ def documents(sentences: Iterable[Sentence], *, by_paragraph: bool) -> Iterator[
 
 def raw_text(sentences: Sequence[Sentence]) -> str:
     return "".join(
-        word.form + (" " if word.space_after else "") for sentence in sentences for word in sentence.words
+        word.form + (" " if word.space_after else "")
+        for sentence in sentences
+        for word in sentence.words
     ).rstrip()
 
 
@@ -80,7 +82,13 @@ def score_parser(nlp: Language, texts: Iterable[list[Sentence]]) -> ParseScores:
     gold = list(texts)
     scores = ParseScores()
     for sentences, doc in zip(gold, nlp.pipe(map(raw_text, gold)), strict=True):
-        _count(scores, _gold_nodes(sentences), _found_nodes(doc), _gold_sentences(sentences), _found_sentences(doc))
+        _count(
+            scores,
+            _gold_nodes(sentences),
+            _found_nodes(doc),
+            _gold_sentences(sentences),
+            _found_sentences(doc),
+        )
     return scores
 
 
@@ -88,7 +96,13 @@ def score_trees(gold: Iterable[Sentence], found: Iterable[Sentence]) -> ParseSco
     """Heads and relations over gold words, a sentence a text; whether they make a tree is not asked."""
     scores = ParseScores()
     for one, other in zip(gold, found, strict=True):
-        _count(scores, _gold_nodes([one]), _gold_nodes([other]), _gold_sentences([one]), _gold_sentences([other]))
+        _count(
+            scores,
+            _gold_nodes([one]),
+            _gold_nodes([other]),
+            _gold_sentences([one]),
+            _gold_sentences([other]),
+        )
     return scores
 
 
@@ -102,14 +116,19 @@ def _count(
     both = [(gold[place], found[place]) for place in gold.keys() & found.keys()]
     heads = [(g, f) for g, f in both if g.head == f.head]
     labelled = [g for g, f in heads if g.relation == f.relation]
-    objects = [sum(node.relation == "obj" for node in nodes) for nodes in (labelled, gold.values(), found.values())]
+    objects = [
+        sum(node.relation == "obj" for node in nodes)
+        for nodes in (labelled, gold.values(), found.values())
+    ]
     of_words = len(gold), len(found)
     scores.words.add(len(both), *of_words)
     scores.upos.add(sum(g.upos == f.upos for g, f in both), *of_words)
     scores.uas.add(len(heads), *of_words)
     scores.las.add(len(labelled), *of_words)
     scores.objects.add(*objects)
-    scores.sentences.add(len(gold_sentences & found_sentences), len(gold_sentences), len(found_sentences))
+    scores.sentences.add(
+        len(gold_sentences & found_sentences), len(gold_sentences), len(found_sentences)
+    )
 
 
 def _gold_places(sentences: Sequence[Sentence]) -> list[list[Place]]:

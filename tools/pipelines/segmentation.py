@@ -29,14 +29,22 @@ def jieba_lexicon() -> WordClassLexicon:
 
     lines = (Path(jieba.__file__).parent / "dict.txt").read_text(encoding="utf-8").splitlines()
     rows = (line.split(" ") for line in lines)
-    return WordClassLexicon.build((row[0], row[2]) for row in rows if len(row[0]) > 1 or row[2] != "x")
+    return WordClassLexicon.build(
+        (row[0], row[2]) for row in rows if len(row[0]) > 1 or row[2] != "x"
+    )
 
 
 def tags(words: Words) -> list[int]:
-    return [tag for one in words for tag in ([SINGLE] if len(one) == 1 else [BEGIN, *[MIDDLE] * (len(one) - 2), END])]
+    return [
+        tag
+        for one in words
+        for tag in ([SINGLE] if len(one) == 1 else [BEGIN, *[MIDDLE] * (len(one) - 2), END])
+    ]
 
 
-def train(sentences: Sequence[Words], lexicon: WordClassLexicon, *, passes: int = 10, seed: int = 0) -> Segmenter:
+def train(
+    sentences: Sequence[Words], lexicon: WordClassLexicon, *, passes: int = 10, seed: int = 0
+) -> Segmenter:
     """Averaged structured perceptron (Collins 2002): each wrong sequence moves its weights towards the gold one.
 
     The average over all steps is the weights minus a sum in which each update is weighed by its step (Daume 2006).
@@ -44,8 +52,13 @@ def train(sentences: Sequence[Words], lexicon: WordClassLexicon, *, passes: int 
     random = np.random.default_rng(seed)
     weights = np.zeros((1 << FEATURE_BITS, 4), dtype=np.float32)
     transitions = np.zeros((4, 4), dtype=np.float32)
-    weighed, weighed_transitions = np.zeros_like(weights, np.float64), np.zeros_like(transitions, np.float64)
-    examples = [(features(code_points("".join(words)), lexicon), tags(words)) for words in sentences]
+    weighed, weighed_transitions = (
+        np.zeros_like(weights, np.float64),
+        np.zeros_like(transitions, np.float64),
+    )
+    examples = [
+        (features(code_points("".join(words)), lexicon), tags(words)) for words in sentences
+    ]
     nowhere = np.zeros(max(len(gold) for _, gold in examples), dtype=bool)
     step = 1
     for _ in range(passes):
@@ -74,5 +87,7 @@ def save(segmenter: Segmenter, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     rows = np.flatnonzero(segmenter.weights.any(axis=1)).astype(np.uint32)
     weights = segmenter.weights[rows].astype(np.float16)
-    np.savez_compressed(folder / "weights.npz", rows=rows, weights=weights, transitions=segmenter.transitions)
+    np.savez_compressed(
+        folder / "weights.npz", rows=rows, weights=weights, transitions=segmenter.transitions
+    )
     segmenter.lexicon.save(folder / "lexicon.npz")

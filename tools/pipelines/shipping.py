@@ -55,4 +55,7 @@ def prune_strings(nlp: Language, folder: Path) -> None:
         needed |= {str(text) for token in case for text in token.values()}
     path = folder / "vocab/strings.json"
     stored = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps([text for text in stored if text in needed], ensure_ascii=False), encoding="utf-8")
+    path.write_text(
+        json.dumps([text for text in stored if text in needed], ensure_ascii=False),
+        encoding="utf-8",
+    )

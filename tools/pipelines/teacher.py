@@ -49,7 +49,9 @@ class Labels:
     @classmethod
     def of(cls, sentences: Iterable[Sentence]) -> Labels:
         words = [word for sentence in sentences for word in sentence.words]
-        return cls(*(tuple(sorted({getattr(word, name) for word in words})) for name in cls.__slots__))
+        return cls(
+            *(tuple(sorted({getattr(word, name) for word in words})) for name in cls.__slots__)
+        )
 
 
 class Teacher(nn.Module):
@@ -64,7 +66,9 @@ class Teacher(nn.Module):
         self.shapes = nn.Embedding(SHAPES, 32)
         self.drop = nn.Dropout(0.25)
         inner = width + 32
-        self.tags = nn.ModuleList(nn.Linear(inner, len(c)) for c in (labels.upos, labels.xpos, labels.feats))
+        self.tags = nn.ModuleList(
+            nn.Linear(inner, len(c)) for c in (labels.upos, labels.xpos, labels.feats)
+        )
         self.arc_head, self.arc_dep = _mlp(inner, arc), _mlp(inner, arc)
         self.rel_head, self.rel_dep = _mlp(inner, rel), _mlp(inner, rel)
         self.arc = nn.Parameter(torch.zeros(arc + 1, arc))
@@ -83,7 +87,9 @@ class Teacher(nn.Module):
             max_length=MOST_PIECES,
             return_tensors="pt",
         )
-        hidden = self.encoder(**{k: coded[k] for k in ("input_ids", "attention_mask")}).last_hidden_state
+        hidden = self.encoder(
+            **{k: coded[k] for k in ("input_ids", "attention_mask")}
+        ).last_hidden_state
         longest = max(map(len, sentences))
         places = torch.full((len(sentences), hidden.shape[1]), longest, dtype=torch.long)
         for row in range(len(sentences)):
@@ -169,7 +175,10 @@ def _parse_loss(teacher: Teacher, sentences: Sequence[Sentence]) -> Tensor:
     labels = teacher.labels
     loss = states.new_zeros(())
     for head, names, column in zip(
-        teacher.tags, (labels.upos, labels.xpos, labels.feats), ("upos", "xpos", "feats"), strict=True
+        teacher.tags,
+        (labels.upos, labels.xpos, labels.feats),
+        ("upos", "xpos", "feats"),
+        strict=True,
     ):
         gold = _gold(sentences, mask, {name: at for at, name in enumerate(names)}, column)
         loss = loss + 0.5 * cross_entropy(
@@ -178,13 +187,19 @@ def _parse_loss(teacher: Teacher, sentences: Sequence[Sentence]) -> Tensor:
     heads = torch.full(mask.shape, IGNORED)
     for row, sentence in enumerate(sentences):
         heads[row, : len(sentence.words)] = torch.tensor([w.head for w in sentence.words])
-    loss = loss + cross_entropy(teacher.arcs(states, mask).flatten(0, 1), heads.flatten(), ignore_index=IGNORED)
-    relations = _gold(sentences, mask, {name: at for at, name in enumerate(labels.deprel)}, "deprel")
+    loss = loss + cross_entropy(
+        teacher.arcs(states, mask).flatten(0, 1), heads.flatten(), ignore_index=IGNORED
+    )
+    relations = _gold(
+        sentences, mask, {name: at for at, name in enumerate(labels.deprel)}, "deprel"
+    )
     scores = teacher.relations(states, heads.clamp(min=0))
     return loss + cross_entropy(scores.flatten(0, 1), relations.flatten(), ignore_index=IGNORED)
 
 
-def _gold(sentences: Sequence[Sentence], mask: Tensor, number: dict[str, int], column: str) -> Tensor:
+def _gold(
+    sentences: Sequence[Sentence], mask: Tensor, number: dict[str, int], column: str
+) -> Tensor:
     gold = torch.full(mask.shape, IGNORED)
     for row, sentence in enumerate(sentences):
         values = [number.get(getattr(word, column), IGNORED) for word in sentence.words]

@@ -43,7 +43,9 @@ class Sentence:
 
 def read_conllu(path: Path) -> Iterator[Sentence]:
     packed = path.suffix == ".gz"
-    with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as lines:
+    with (
+        gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as lines
+    ):
         rows: list[list[str]] = []
         text, starts, paragraph = "", True, True
         for line in lines:
@@ -109,7 +111,9 @@ def _parsed_doc(sentences: list[Sentence], vocab: Vocab) -> Doc:
     heads: list[int] = []
     for sentence in sentences:
         offset = len(heads)
-        heads += [offset + (word.head - 1 if word.head else at) for at, word in enumerate(sentence.words)]
+        heads += [
+            offset + (word.head - 1 if word.head else at) for at, word in enumerate(sentence.words)
+        ]
     return Doc(
         vocab,
         words=[word.form for word in words],

@@ -62,12 +62,24 @@ class Example:
 def training_files(data: Path, language: str) -> list[Path]:
     """What a model of a language is made from, for its hashes."""
     names = {
-        "zh": ("safety/cold_train.csv", "raw/smilechat_zh.jsonl", "raw/emollm_aiwei_zh.json", "raw/memorybank_zh.json"),
+        "zh": (
+            "safety/cold_train.csv",
+            "raw/smilechat_zh.jsonl",
+            "raw/emollm_aiwei_zh.json",
+            "raw/memorybank_zh.json",
+        ),
         "en": ("safety/diasafety_train.json", "raw/counselchat_en.csv", "raw/memorybank_en.json"),
     }
     chats = [data / f"raw/{name}.jsonl" for name in ORDINARY[language]]
-    days = [OWN.parent / f"crisis/harmless_{language}_{writer}.txt" for writer in EVERYDAY[language]]
-    return [*(data / name for name in names[language]), *chats, OWN / f"texts_{language}.jsonl", *days]
+    days = [
+        OWN.parent / f"crisis/harmless_{language}_{writer}.txt" for writer in EVERYDAY[language]
+    ]
+    return [
+        *(data / name for name in names[language]),
+        *chats,
+        OWN / f"texts_{language}.jsonl",
+        *days,
+    ]
 
 
 def training_examples(data: Path, language: str) -> list[Example]:
@@ -107,12 +119,17 @@ def key(text: str) -> str:
 def chinese(data: Path) -> Iterator[Example]:
     yield from own("zh")
     yield from everyday("zh")
-    yield from (Example(text, offensive, COLLECTION_WEIGHT["zh"], "cold") for text, offensive in cold(data, "train"))
+    yield from (
+        Example(text, offensive, COLLECTION_WEIGHT["zh"], "cold")
+        for text, offensive in cold(data, "train")
+    )
     for line in smilechat(data, held_out=False):
         yield from (Example(text, False, DOMAIN_WEIGHT, "smilechat") for text in line)
     for line in emollm(data, held_out=False):
         yield from (Example(text, False, DOMAIN_WEIGHT, "emollm") for text in line)
-    yield from (Example(text, False, DOMAIN_WEIGHT, "memorybank") for text in memorybank(data, "zh"))
+    yield from (
+        Example(text, False, DOMAIN_WEIGHT, "memorybank") for text in memorybank(data, "zh")
+    )
     yield from ordinary(data, "zh")
 
 
@@ -120,8 +137,13 @@ def english(data: Path) -> Iterator[Example]:
     yield from own("en")
     yield from everyday("en")
     yield from diasafety_examples(diasafety(data, "train"))
-    yield from (Example(text, False, DOMAIN_WEIGHT, "counselchat") for text in counselchat(data, held_out=False))
-    yield from (Example(text, False, DOMAIN_WEIGHT, "memorybank") for text in memorybank(data, "en"))
+    yield from (
+        Example(text, False, DOMAIN_WEIGHT, "counselchat")
+        for text in counselchat(data, held_out=False)
+    )
+    yield from (
+        Example(text, False, DOMAIN_WEIGHT, "memorybank") for text in memorybank(data, "en")
+    )
     yield from ordinary(data, "en")
 
 
@@ -145,15 +167,27 @@ def own(language: Language) -> Iterator[Example]:
         texts = expanded(row["text"], place, language)
         for text in texts:
             yield Example(
-                text, row["label"] == 1, OWN_WEIGHT / len(texts) ** 0.5, f"own.{row['kind']}", pattern=row["text"]
+                text,
+                row["label"] == 1,
+                OWN_WEIGHT / len(texts) ** 0.5,
+                f"own.{row['kind']}",
+                pattern=row["text"],
             )
 
 
 def everyday(language: str) -> Iterator[Example]:
     """Our own messages about ordinary days, of the writers that no test reads (`tools/crisis`)."""
     for writer in EVERYDAY[language]:
-        lines = (OWN.parent / f"crisis/harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
-        yield from (Example(line, False, DOMAIN_WEIGHT, "own.everyday") for line in lines if not line.startswith("#"))
+        lines = (
+            (OWN.parent / f"crisis/harmless_{language}_{writer}.txt")
+            .read_text(encoding="utf-8")
+            .splitlines()
+        )
+        yield from (
+            Example(line, False, DOMAIN_WEIGHT, "own.everyday")
+            for line in lines
+            if not line.startswith("#")
+        )
 
 
 def expanded(text: str, place: int, language: Language) -> list[str]:
@@ -170,7 +204,11 @@ def expanded(text: str, place: int, language: Language) -> list[str]:
         template = f"{text[: named.start()]}{group}{text[named.end() :]}"
     groups, ones = GROUPS[language], GROUPS["one"]
     made = [
-        _sentence(template.replace("{group}", groups[turn % len(groups)]).replace("{one}", ones[turn % len(ones)]))
+        _sentence(
+            template.replace("{group}", groups[turn % len(groups)]).replace(
+                "{one}", ones[turn % len(ones)]
+            )
+        )
         for turn in range(place * EACH_PATTERN, (place + 1) * EACH_PATTERN)
     ]
     return made if template == text else [text, *made[: EACH_NAMING - 1]]
@@ -200,7 +238,13 @@ def diasafety_examples(rows: Iterable[dict[str, str]]) -> Iterator[Example]:
         elif category == "Offending User":
             yield Example(response, True, weight, "diasafety.offending", weak=True)
         if category == "Offending User" or unsafe:
-            yield Example(context, True, weight * WEAK_WEIGHT, f"diasafety.{category.split()[0].lower()}", weak=True)
+            yield Example(
+                context,
+                True,
+                weight * WEAK_WEIGHT,
+                f"diasafety.{category.split()[0].lower()}",
+                weak=True,
+            )
 
 
 def cold(data: Path, split: str) -> list[tuple[str, bool]]:
@@ -268,7 +312,9 @@ def esconv(data: Path) -> list[list[str]]:
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The records of a JSONL file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    return [
+        json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()
+    ]
 
 
 def _object(path: Path) -> Any:

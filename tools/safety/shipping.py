@@ -42,7 +42,8 @@ def make(language: Language, data: Path, folder: Path, masked: bool = False) -> 
     examples = training_examples(data, language)
     if masked:
         examples = [
-            replace(one, text=mask_groups(one.text, language), pattern=one.pattern or one.text) for one in examples
+            replace(one, text=mask_groups(one.text, language), pattern=one.pattern or one.text)
+            for one in examples
         ]
     model, numbers = train(examples, language, features)
     hashes = {file.name: sha256_of(file) for file in training_files(data, language)}

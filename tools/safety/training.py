@@ -21,13 +21,27 @@ from h2htalk.curation.safety.text_folding import fold as fold_text
 
 # Windows of 80 (150) characters for long texts find no more hidden insults and double what is wrongly above `high`.
 FEATURES = {
-    "zh": Features("fibonacci", 20, characters=(1, 2, 3), words=(), gaps=False, window=200, sentences=False),
-    "en": Features("fibonacci", 19, characters=(2, 3, 4, 5), words=(1, 2), gaps=False, window=300, sentences=False),
+    "zh": Features(
+        "fibonacci", 20, characters=(1, 2, 3), words=(), gaps=False, window=200, sentences=False
+    ),
+    "en": Features(
+        "fibonacci",
+        19,
+        characters=(2, 3, 4, 5),
+        words=(1, 2),
+        gaps=False,
+        window=300,
+        sentences=False,
+    ),
 }
 # The classifier that reads no names of groups is of another kind: pairs with gaps beside short n-grams.
 MASKED_FEATURES = {
-    "zh": Features("fibonacci", 18, characters=(1, 2), words=(), gaps=True, window=200, sentences=False),
-    "en": Features("fibonacci", 18, characters=(3, 4), words=(1, 2), gaps=True, window=300, sentences=False),
+    "zh": Features(
+        "fibonacci", 18, characters=(1, 2), words=(), gaps=True, window=200, sentences=False
+    ),
+    "en": Features(
+        "fibonacci", 18, characters=(3, 4), words=(1, 2), gaps=True, window=300, sentences=False
+    ),
 }
 # A support vector machine's cost of an error, and how many windows a bucket must be seen in.
 COST = 0.5
@@ -95,7 +109,9 @@ def cut(examples: Sequence[Example], features: Features) -> Windows:
     owners = np.array(owner)
     offensive = np.array([example.offensive for example in examples])[owners]
     weak = np.array([example.weak for example in examples])[owners]
-    fold = np.array([crc32((example.pattern or example.text).encode()) % FOLDS for example in examples])[owners]
+    fold = np.array(
+        [crc32((example.pattern or example.text).encode()) % FOLDS for example in examples]
+    )[owners]
     domain = np.array([example.source in DOMAIN for example in examples])[owners]
     return Windows(matrix, offensive, np.array(weight), owners, weak, domain, fold)
 
@@ -111,7 +127,9 @@ def fit(windows: Windows, cost: float) -> Linear:
     weights = machine.coef_[0] * scales
     # Cutting the few largest so that small ones keep finer steps costs 1.8 points of accuracy on COLD dev.
     step = float(np.abs(weights).max()) / 127
-    return Linear(scales, np.round(weights / step).astype(np.int8), step, float(machine.intercept_[0]))
+    return Linear(
+        scales, np.round(weights / step).astype(np.int8), step, float(machine.intercept_[0])
+    )
 
 
 def _scales(windows: Windows) -> NDArray[np.uint8]:
@@ -122,7 +140,10 @@ def _scales(windows: Windows) -> NDArray[np.uint8]:
     """
     windows = windows.rows(~windows.domain)
     seen = np.asarray(windows.matrix.sum(axis=0)).ravel()
-    counts = [windows.matrix.T @ (windows.weight * (windows.offensive == side)) + 1.0 for side in (True, False)]
+    counts = [
+        windows.matrix.T @ (windows.weight * (windows.offensive == side)) + 1.0
+        for side in (True, False)
+    ]
     ratio = np.abs(np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum()))
     ratio[seen < LEAST_WINDOWS] = 0
     return np.round(np.minimum(ratio, LARGEST_RATIO) / LARGEST_RATIO * 255).astype(np.uint8)
@@ -162,7 +183,9 @@ def thresholds(windows: Windows, margins: Array, language: str) -> tuple[float, 
     return min(low, high), high
 
 
-def train(examples: Sequence[Example], language: str, features: Features) -> tuple[Linear, dict[str, float]]:
+def train(
+    examples: Sequence[Example], language: str, features: Features
+) -> tuple[Linear, dict[str, float]]:
     """The model of a language, and what else its manifest needs: slope, offset, low and high as probabilities."""
     windows = cut(examples, features)
     margins = blind_margins(windows, COST)
@@ -170,6 +193,9 @@ def train(examples: Sequence[Example], language: str, features: Features) -> tup
         windows = windows.rows(~bad)
         margins = blind_margins(windows, COST)
     slope, offset = calibrate(windows, margins)
-    low, high = (1 / (1 + float(np.exp(-slope * margin - offset))) for margin in thresholds(windows, margins, language))
+    low, high = (
+        1 / (1 + float(np.exp(-slope * margin - offset)))
+        for margin in thresholds(windows, margins, language)
+    )
     kept = {"windows": len(windows.owner), "doubtful": int(bad.sum())}
     return fit(windows, COST), {"slope": slope, "offset": offset, "low": low, "high": high, **kept}

@@ -65,7 +65,9 @@ _SMALLEST_GROUP = 5  # texts that a row of deciles needs
 
 
 @figure_style()
-def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSummary], measure: str = "words") -> Figure:
+def draw_lengths(
+    histograms: Sequence[Histogram], summaries: Sequence[LengthSummary], measure: str = "words"
+) -> Figure:
     """Draw two histograms of one of `lengths.MEASURES`: instructions on the left, responses on the right.
 
     The paper's figure counts `pieces`. Mean, median and n are those of the summaries of group `all`.
@@ -73,7 +75,12 @@ def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSumm
     from matplotlib.ticker import MaxNLocator
 
     totals = {s.side: s for s in summaries if s.group == "all" and s.measure == measure}
-    shown = [h for side in SIDES for h in histograms if h.side == side and h.measure == measure and side in totals]
+    shown = [
+        h
+        for side in SIDES
+        for h in histograms
+        if h.side == side and h.measure == measure and side in totals
+    ]
     if not shown:
         return draw_sentence(f"no lengths in {MEASURES[measure]}")
     figure, panels = new_panels(150, columns=len(shown))
@@ -82,10 +89,19 @@ def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSumm
         colour, edges, total = SIDE_COLOURS[histogram.side], histogram.edges, totals[histogram.side]
         axes.stairs(histogram.counts, edges, fill=True, color=tint(colour, 0.55), linewidth=0)
         axes.stairs(histogram.counts, edges, color=colour, linewidth=0.6)
-        for name, value, dashes in (("mean", total.mean, (0, (4, 2))), ("median", total.median, "solid")):
+        for name, value, dashes in (
+            ("mean", total.mean, (0, (4, 2))),
+            ("median", total.median, "solid"),
+        ):
             inside = edges[0] <= value <= edges[-1]
             text = f"{name} {thousands(value)}{'' if inside else ' →'}"
-            axes.axvline(value if inside else float("nan"), color=INK, linewidth=1, linestyle=dashes, label=text)
+            axes.axvline(
+                value if inside else float("nan"),
+                color=INK,
+                linewidth=1,
+                linestyle=dashes,
+                label=text,
+            )
         if histogram.beyond:
             share = 100 * histogram.beyond / total.n
             beyond = f"{share:.1f} %" if share >= 0.05 else "under 0.1 %"
@@ -97,13 +113,21 @@ def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSumm
             axis.set_major_locator(MaxNLocator(most, integer=True, min_n_ticks=1))
             axis.set_major_formatter("{x:,.0f}")
         axes.set_title(f"{histogram.side.title()}s (n = {total.n:,})", loc="left")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3, columnspacing=1.2, handlelength=1.6)
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.22),
+            ncols=3,
+            columnspacing=1.2,
+            handlelength=1.6,
+        )
         axes.set_xlabel(f"length ({MEASURES[measure]})")
     return figure
 
 
 @figure_style()
-def draw_length_deciles(summaries: Sequence[LengthSummary], measure: str = "words", group: str = "subtask") -> Figure:
+def draw_length_deciles(
+    summaries: Sequence[LengthSummary], measure: str = "words", group: str = "subtask"
+) -> Figure:
     """Draw deciles by subtask or emotion: a strip from 10 % to 90 %, darker inwards, and the median.
 
     Rows are in the order of the summaries, first on top, at most the 40 largest groups of five texts or more. The
@@ -112,7 +136,9 @@ def draw_length_deciles(summaries: Sequence[LengthSummary], measure: str = "word
     import numpy as np
 
     every = [s for s in summaries if s.group == group and s.measure == measure]
-    largest = dict.fromkeys(s.name for s in sorted(every, key=lambda s: (-s.n, s.name)) if s.n >= _SMALLEST_GROUP)
+    largest = dict.fromkeys(
+        s.name for s in sorted(every, key=lambda s: (-s.n, s.name)) if s.n >= _SMALLEST_GROUP
+    )
     chosen = [s for s in every if s.n >= _SMALLEST_GROUP and s.name in list(largest)[:MOST_ROWS]]
     if not chosen:
         return draw_sentence(f"no {group} with {_SMALLEST_GROUP} texts")
@@ -131,7 +157,13 @@ def draw_length_deciles(summaries: Sequence[LengthSummary], measure: str = "word
         # Where all deciles are equal the strip has no width: the line keeps the row visible.
         axes.hlines(rows, deciles[0], deciles[8], colour, linewidth=0.8)
         for reach, ink, line in ((0.42, INK, 2.4), (0.38, PAPER, 1.0)):
-            axes.vlines(medians, [row - reach for row in rows], [row + reach for row in rows], ink, linewidth=line)
+            axes.vlines(
+                medians,
+                [row - reach for row in rows],
+                [row + reach for row in rows],
+                ink,
+                linewidth=line,
+            )
         if logarithmic:
             axes.set(xscale="log", xlim=(0.8, 1.1 * longest))
         else:
@@ -142,8 +174,12 @@ def draw_length_deciles(summaries: Sequence[LengthSummary], measure: str = "word
         axes.grid(axis="x")
         axes.set_title(f"{side.title()}s", loc="left")
         axes.set_xlabel(f"length ({MEASURES[measure]}{', log scale' if logarithmic else ''})")
-    strips = "Strips: 10 to 90 %, 20 to 80 %, 30 to 70 %, 40 to 60 % of the texts; white tick: median."
-    notes(figure, [strips, *not_drawn(len({s.name for s in every}) - len(names), f"smaller {group}")])
+    strips = (
+        "Strips: 10 to 90 %, 20 to 80 %, 30 to 70 %, 40 to 60 % of the texts; white tick: median."
+    )
+    notes(
+        figure, [strips, *not_drawn(len({s.name for s in every}) - len(names), f"smaller {group}")]
+    )
     return figure
 
 
@@ -170,7 +206,11 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
     font, spaced = find_font(language), find_language(language).spaced
     taken = counts[:WORDS]
     drawn = [count for count in taken if font.covers.issuperset(map(ord, count.word))]
-    left = [f"{counted(len(taken) - len(drawn), 'word')} without glyphs"] if len(drawn) < len(taken) else []
+    left = (
+        [f"{counted(len(taken) - len(drawn), 'word')} without glyphs"]
+        if len(drawn) < len(taken)
+        else []
+    )
     if not drawn:
         return draw_sentence(f"no words ({left[0]})" if left else "no words")
     colours = {count.word: PALETTE[rank * 5 // len(drawn)] for rank, count in enumerate(drawn)}
@@ -222,12 +262,25 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
     colours = [PALETTE[index % len(PALETTE)] for index in range(len(drawn))]
     if len(drawn) > 1 and colours[-1] == colours[0]:  # they are neighbours
         colours[-1] = PALETTE[2]
-    shades = [tint(colour, 0.24) for colour, group in zip(colours, drawn, strict=True) for _ in group.nouns]
+    shades = [
+        tint(colour, 0.24)
+        for colour, group in zip(colours, drawn, strict=True)
+        for _ in group.nouns
+    ]
     figure, (axes,) = new_panels(WIDTH * POINTS)
     axes.set(xlim=(-RIM, RIM), ylim=(-RIM, RIM))
     axes.set_axis_off()
-    names = _ring(axes, [group.count for group in drawn], [group.verb for group in drawn], colours, HOLE, MIDDLE)
-    names += _ring(axes, [noun.count for noun in nouns], [noun.noun for noun in nouns], shades, MIDDLE, RIM)
+    names = _ring(
+        axes,
+        [group.count for group in drawn],
+        [group.verb for group in drawn],
+        colours,
+        HOLE,
+        MIDDLE,
+    )
+    names += _ring(
+        axes, [noun.count for noun in nouns], [noun.noun for noun in nouns], shades, MIDDLE, RIM
+    )
     total, unit = counted(sum(group.count for group in drawn), "occurrence").split()
     write(axes, 0, 4.5, total, BODY + 1, ha="center", va="center_baseline")
     write(axes, 0, -5, unit, 6, ha="center", va="center_baseline", color=QUIET)
@@ -236,13 +289,20 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
         note_lines.append(f"Too narrow for a label: {counted(narrow, 'wedge')}; see the table.")
     if left:
         pairs = sum(len(group.nouns) for group in left)
-        note_lines.append(f"Not drawn: {counted(len(left), 'verb')} with {counted(pairs, 'pair')}; see the table.")
+        note_lines.append(
+            f"Not drawn: {counted(len(left), 'verb')} with {counted(pairs, 'pair')}; see the table."
+        )
     notes(figure, note_lines)
     return figure
 
 
 def _ring(
-    axes: Axes, counts: Sequence[int], names: Sequence[str], colours: Sequence[Any], inner: float, outer: float
+    axes: Axes,
+    counts: Sequence[int],
+    names: Sequence[str],
+    colours: Sequence[Any],
+    inner: float,
+    outer: float,
 ) -> list[str]:
     """Draw a ring clockwise from twelve o'clock, with labels along rays; return the labels that fit."""
     middle, width = (inner + outer) / 2, outer - inner - 2 * PAD
@@ -261,14 +321,21 @@ def _ring(
     )
     for wedge, text in zip(wedges, texts, strict=True):
         size = min(LARGEST_LABEL, middle * math.radians(wedge.theta2 - wedge.theta1) / LINE_HEIGHT)
-        text.set(text=shortened(text.get_text(), width, size), size=size, visible=size >= TINY, ha="center")
+        text.set(
+            text=shortened(text.get_text(), width, size),
+            size=size,
+            visible=size >= TINY,
+            ha="center",
+        )
         text.set_color(PAPER if outer < RIM else INK)
     return [text.get_text() for text in texts if text.get_visible()]
 
 
 # --- Coverage and correlations ----------------------------------------------------------------------------------------
 
-Estimate = tuple[float | None, float | None, float | None]  # a correlation, and the ends of its interval
+Estimate = tuple[
+    float | None, float | None, float | None
+]  # a correlation, and the ends of its interval
 _DARK = 0.8  # above this share of a cell's colour, white numbers are easier to read
 
 
@@ -281,19 +348,39 @@ def draw_coverage(coverage: Coverage) -> Figure:
     """
     if not coverage.emotions:
         return draw_sentence("no scenarios, so nothing is covered")
-    emotions, columns = list(coverage.emotions)[:MOST_ROWS], list(product(INTERACTIONS, COMPLEXITIES))
+    emotions, columns = (
+        list(coverage.emotions)[:MOST_ROWS],
+        list(product(INTERACTIONS, COMPLEXITIES)),
+    )
     largest = max(coverage.cells.values())
     figure, (axes,) = new_panels(13 * len(emotions) + 50)
     row_labels([axes], [emotion.replace("_", " ") for emotion in emotions], 120)
-    for (row, emotion), (column, (interaction, complexity)) in product(enumerate(emotions), enumerate(columns)):
+    for (row, emotion), (column, (interaction, complexity)) in product(
+        enumerate(emotions), enumerate(columns)
+    ):
         count = coverage.cells[emotion, complexity, interaction]
         share = 0.1 + 0.9 * math.sqrt(count / largest) if count else None
         _cell(axes, column, row, share, PALETTE[0], f"{count:,}")
     middle, last = COMPLEXITIES[len(COMPLEXITIES) // 2], COMPLEXITIES[-1]
-    heads = [f"{one.replace('_', ' ') if complexity == middle else ''}\n{complexity}" for one, complexity in columns]
+    heads = [
+        f"{one.replace('_', ' ') if complexity == middle else ''}\n{complexity}"
+        for one, complexity in columns
+    ]
     _column_heads(axes, heads, len(columns), multialignment="center")
-    axes.vlines([n + 0.5 for n, (_, one) in enumerate(columns) if one == last], -0.5, len(emotions) - 0.5, PAPER, lw=3)
-    notes(figure, ["Hatched: no scenario.", *not_drawn(len(coverage.emotions) - len(emotions), "rarer emotion")])
+    axes.vlines(
+        [n + 0.5 for n, (_, one) in enumerate(columns) if one == last],
+        -0.5,
+        len(emotions) - 0.5,
+        PAPER,
+        lw=3,
+    )
+    notes(
+        figure,
+        [
+            "Hatched: no scenario.",
+            *not_drawn(len(coverage.emotions) - len(emotions), "rarer emotion"),
+        ],
+    )
     return figure
 
 
@@ -309,12 +396,26 @@ def draw_correlations(cells: Mapping[tuple[str, str], Estimate], what: str) -> F
     figure, (axes,) = new_panels(15 * len(rows) + head_room + 36)
     names = row_labels([axes], rows, 120)
     # A few cells are not broader than a page.
-    _column_heads(axes, heads, max(len(across), 8), rotation=45, ha="left", rotation_mode="anchor", parse_math=False)
+    _column_heads(
+        axes,
+        heads,
+        max(len(across), 8),
+        rotation=45,
+        ha="left",
+        rotation_mode="anchor",
+        parse_math=False,
+    )
     for (column, row), (value, low, high) in cells.items():
         mark = "*" if low is not None and high is not None and low * high > 0 else ""
         share, text = (None, "") if value is None else (abs(value), f"{value:.2f}{mark}")
         _cell(axes, across.index(column), rows.index(row), share, PALETTE[(value or 0) < 0], text)
-    notes(figure, [f"Spearman's rho {what}. * The 95 % interval does not hold 0.", *replaced_note([*heads, *names])])
+    notes(
+        figure,
+        [
+            f"Spearman's rho {what}. * The 95 % interval does not hold 0.",
+            *replaced_note([*heads, *names]),
+        ],
+    )
     return figure
 
 
@@ -361,13 +462,25 @@ def draw_log_odds(rows: Sequence[LogOdds], name_a: str, name_b: str) -> Figure:
     places = range(len(shown))
     colours = [PALETTE[row.log_odds < 0] for row in shown]
     faces = [colour if row.clear else PAPER for row, colour in zip(shown, colours, strict=True)]
-    axes.hlines(places, [row.low for row in shown], [row.high for row in shown], colours, linewidth=1.1)
-    axes.scatter([row.log_odds for row in shown], places, s=16, c=faces, edgecolors=colours, linewidths=1, zorder=2)
+    axes.hlines(
+        places, [row.low for row in shown], [row.high for row in shown], colours, linewidth=1.1
+    )
+    axes.scatter(
+        [row.log_odds for row in shown],
+        places,
+        s=16,
+        c=faces,
+        edgecolors=colours,
+        linewidths=1,
+        zorder=2,
+    )
     columns = [f"{row.count_b:,}" for row in shown], [f"{row.count_a:,}" for row in shown]
     step = 5 + max(width_of(count, SMALL) for column in columns for count in column)
     where: dict[str, Any] = {"xycoords": axes.get_yaxis_transform(), "textcoords": "offset points"}
     where |= {"ha": "right", "va": "center_baseline", "size": SMALL}
-    for number, (column, colour) in enumerate(zip(columns, (PALETTE[1], PALETTE[0]), strict=True), 1):
+    for number, (column, colour) in enumerate(
+        zip(columns, (PALETTE[1], PALETTE[0]), strict=True), 1
+    ):
         for place, count in enumerate(column):
             axes.annotate(count, (1, place), (number * step, 0), color=colour, **where)
     axes.margins(x=0.04)

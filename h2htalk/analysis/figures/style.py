@@ -31,7 +31,13 @@ POINTS = 72.0  # of an inch
 MOST_ROWS = 40  # of one figure, which is then a page high; emotions are an open list
 BODY, SMALL, TINY = 8.0, 7.0, 5.0  # points; nothing is smaller than TINY
 
-PALETTE = ("#0072b2", "#b04400", "#00523f", "#a0407f", "#1b2a49")  # blue, vermilion, green, purple, ink blue
+PALETTE = (
+    "#0072b2",
+    "#b04400",
+    "#00523f",
+    "#a0407f",
+    "#1b2a49",
+)  # blue, vermilion, green, purple, ink blue
 SIDE_COLOURS = {"instruction": PALETTE[0], "response": PALETTE[1]}
 INK, QUIET, LINE, PAPER = "#1d2328", "#5f6b75", "#d5d8da", "#ffffff"
 
@@ -117,7 +123,9 @@ def find_font(language: str) -> FontFile:
     """
     script = find_language(language).script
     if script not in ("Latin", "Chinese"):
-        raise ConfigError(f"no font for {script} letters; the figures have fonts for Latin and Chinese ones")
+        raise ConfigError(
+            f"no font for {script} letters; the figures have fonts for Latin and Chinese ones"
+        )
     try:
         from matplotlib import get_data_path
         from matplotlib.font_manager import fontManager, get_font
@@ -170,7 +178,9 @@ def not_drawn(count: int, noun: str) -> list[str]:
 def notes(figure: Figure, sentences: Sequence[str]) -> None:
     """Write small print along the figure's foot: what is not drawn, and what a mark means."""
     if sentences:
-        figure.supxlabel("\n".join(sentences), x=0.01, ha="left", size=6, color=QUIET, parse_math=False)
+        figure.supxlabel(
+            "\n".join(sentences), x=0.01, ha="left", size=6, color=QUIET, parse_math=False
+        )
 
 
 @figure_style()

@@ -53,7 +53,10 @@ class Diversity:
 
 
 def measure_diversity(
-    *splits: Iterable[SideText], embedder: Embedder | None = None, seed: int = 0, split: Tokenize = tokenize
+    *splits: Iterable[SideText],
+    embedder: Embedder | None = None,
+    seed: int = 0,
+    split: Tokenize = tokenize,
 ) -> list[list[Diversity]]:
     """Measure, for each split, the diversity of each side in each language that occurs, English first.
 
@@ -77,24 +80,36 @@ def measure_diversity(
     return measured
 
 
-def _groups(texts: Iterable[SideText], seed: int, split: Tokenize) -> dict[tuple[Language, Side], list[_Text]]:
+def _groups(
+    texts: Iterable[SideText], seed: int, split: Tokenize
+) -> dict[tuple[Language, Side], list[_Text]]:
     """Group texts by language and side, in sampling order, each with its tokens."""
 
     def rank(text: SideText) -> tuple[bytes, str]:
-        return hashlib.sha256(f"{seed}:{text.scenario_id}".encode("utf-8", "replace")).digest(), text.text
+        return hashlib.sha256(
+            f"{seed}:{text.scenario_id}".encode("utf-8", "replace")
+        ).digest(), text.text
 
     in_order = sorted(texts, key=rank)
     groups: dict[tuple[Language, Side], list[_Text]] = {}
     for language, side in product(LANGUAGES, SIDES):
         members = [text.text for text in in_order if (text.language, text.side) == (language, side)]
         if members:
-            tokens = ([token for token in split(text, language) if not token.isspace()] for text in members)
+            tokens = (
+                [token for token in split(text, language) if not token.isspace()]
+                for text in members
+            )
             groups[language, side] = list(zip(members, tokens, strict=True))
     return groups
 
 
 def _measure(
-    language: Language, side: Side, group: Sequence[_Text], embedder: Embedder | None, words: int, texts: int
+    language: Language,
+    side: Side,
+    group: Sequence[_Text],
+    embedder: Embedder | None,
+    words: int,
+    texts: int,
 ) -> Diversity:
     """Compute distinct-n on at most `words` tokens and self-BLEU on at most `texts` texts, within the sample sizes."""
     held = [(text, tokens) for text, tokens in group if tokens]
@@ -155,7 +170,9 @@ def spread(vectors: Vectors) -> float | None:
     count = len(vectors)
     if count < 2:
         return None
-    exact = vectors.astype(np.float64)  # a sum of n^2 float32 cosines near 1 would lose small spreads
+    exact = vectors.astype(
+        np.float64
+    )  # a sum of n^2 float32 cosines near 1 would lose small spreads
     total = exact.sum(axis=0)
     return float(1 - (total @ total - (exact * exact).sum()) / (count * (count - 1)))
 
@@ -187,7 +204,9 @@ def self_bleu_scores(texts: Sequence[Tokens]) -> list[float]:
         for place, matches in enumerate(_clipped_matches(texts, n)):
             if n == 1 and not matches:
                 logs[place] = -math.inf
-            logs[place] += math.log((matches or EPSILON) / max(1, len(texts[place]) - n + 1)) / len(ORDERS)
+            logs[place] += math.log((matches or EPSILON) / max(1, len(texts[place]) - n + 1)) / len(
+                ORDERS
+            )
     return [
         penalty * math.exp(log) if log > -math.inf else 0.0
         for penalty, log in zip(_penalties([len(tokens) for tokens in texts]), logs, strict=True)
@@ -235,7 +254,9 @@ def _penalties(lengths: Sequence[int]) -> list[float]:
         else:
             neighbours = ordered[max(0, place - 1) : place] + ordered[place + 1 : place + 2]
             closest = min(neighbours, key=lambda other: (abs(other - length), other))
-        known[length] = 1.0 if length > closest else math.exp(1 - closest / length) if length else 0.0
+        known[length] = (
+            1.0 if length > closest else math.exp(1 - closest / length) if length else 0.0
+        )
     return [known[length] for length in lengths]
 
 
@@ -282,4 +303,6 @@ def coverage(scenarios: Sequence[Scenario]) -> Coverage:
     counts = Counter((s.tags.emotion, s.tags.complexity, s.tags.interaction) for s in scenarios)
     by_emotion = Counter(s.tags.emotion for s in scenarios)
     emotions = dict(sorted(by_emotion.items(), key=lambda item: (-item[1], item[0])))
-    return Coverage(emotions, {tags: counts[tags] for tags in product(emotions, COMPLEXITIES, INTERACTIONS)})
+    return Coverage(
+        emotions, {tags: counts[tags] for tags in product(emotions, COMPLEXITIES, INTERACTIONS)}
+    )

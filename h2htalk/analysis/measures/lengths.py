@@ -18,7 +18,12 @@ from h2htalk.text.token_counts import TokenCounter
 from h2htalk.text.tokens import Tokenize, tokenize
 
 # The units, with their names.
-MEASURES = {"characters": "characters", "words": "words", "tokens": "model tokens", "pieces": "whitespace pieces"}
+MEASURES = {
+    "characters": "characters",
+    "words": "words",
+    "tokens": "model tokens",
+    "pieces": "whitespace pieces",
+}
 FEWEST_BINS, MOST_BINS = 20, 60
 GROUPS = ("all", "subtask", "emotion")
 
@@ -120,7 +125,9 @@ def measure_lengths(
     return Lengths(tuple(summaries), tuple(histograms))
 
 
-def _summary(side: Side, group: str, name: str, measure: str, lengths: Sequence[int]) -> LengthSummary:
+def _summary(
+    side: Side, group: str, name: str, measure: str, lengths: Sequence[int]
+) -> LengthSummary:
     import numpy as np
 
     deciles = tuple(float(value) for value in np.quantile(lengths, np.arange(1, 10) / 10))

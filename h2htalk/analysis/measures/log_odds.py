@@ -87,10 +87,15 @@ def log_odds(a: Mapping[str, int], b: Mapping[str, int]) -> tuple[LogOdds, ...]:
     totals = (sum(a.values()), sum(b.values()))
     counts = {item: (a.get(item, 0), b.get(item, 0)) for item in a.keys() | b.keys()}
     rows = sorted(
-        (_row(item, both, totals) for item, both in counts.items() if any(both)), key=lambda row: (-row.z, row.item)
+        (_row(item, both, totals) for item, both in counts.items() if any(both)),
+        key=lambda row: (-row.z, row.item),
     )
     tested = [row for row in rows if row.count_a + row.count_b >= TESTED_FROM]
-    adjusted = false_discovery_control([math.erfc(abs(row.z) / math.sqrt(2)) for row in tested]) if tested else ()
+    adjusted = (
+        false_discovery_control([math.erfc(abs(row.z) / math.sqrt(2)) for row in tested])
+        if tested
+        else ()
+    )
     clear = {row.item for row, p_value in zip(tested, adjusted, strict=True) if p_value <= CHANCE}
     return tuple(replace(row, clear=row.item in clear) for row in rows)
 

@@ -83,7 +83,9 @@ def comparable_counts(
 
     Each split alone knows only its own words: `hands 25` and `hand 7` would be two words of one split each.
     """
-    singulars = _singulars({count.word for count in (*a, *b)}) if find_language(language).plural_s else {}
+    singulars = (
+        _singulars({count.word for count in (*a, *b)}) if find_language(language).plural_s else {}
+    )
     met: tuple[dict[str, int], dict[str, int]] = ({}, {})
     for counts, side in zip((a, b), met, strict=True):
         for count in counts:
@@ -99,7 +101,11 @@ def _words(text: str, language: str, stops: Collection[str], split: Tokenize) ->
     for token in split(composed, language):
         # 13a leaves curly quotes and dashes attached to words.
         for word in map(str.lower, counting.words(token)):
-            if word not in stops and (bare := _ENDING.sub("", word)) not in stops and _is_word(bare):
+            if (
+                word not in stops
+                and (bare := _ENDING.sub("", word)) not in stops
+                and _is_word(bare)
+            ):
                 words.append(bare)
     return words
 
@@ -116,8 +122,18 @@ def _singulars(words: Collection[str]) -> Mapping[str, str]:
     """Map each English plural among the words to its singular."""
     found: dict[str, str] = {}
     for word in words:
-        if word.endswith("s") and not word.endswith(("ss", "us", "is")) and not _NO_PLURAL.fullmatch(word):
-            longer = word[:-3] + "y" if word.endswith("ies") else word[:-2] if word.endswith(_PLURAL_ES) else ""
+        if (
+            word.endswith("s")
+            and not word.endswith(("ss", "us", "is"))
+            and not _NO_PLURAL.fullmatch(word)
+        ):
+            longer = (
+                word[:-3] + "y"
+                if word.endswith("ies")
+                else word[:-2]
+                if word.endswith(_PLURAL_ES)
+                else ""
+            )
             if known := [one for one in (word[:-1], longer) if len(one) > 1 and one in words]:
                 found[word] = known[0]
     return found

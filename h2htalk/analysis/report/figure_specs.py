@@ -57,7 +57,9 @@ def figure_specs(analysis: Analysis) -> list[FigureSpec]:
     for part in analysis.split.languages:
         made += [*_lengths(part), *_words(part, analysis.spec.seed), *_pairs(part), _coverage(part)]
     made.append(_diversity(analysis))
-    return made + [_comparison(compared, *split_names(analysis)) for compared in analysis.comparisons]
+    return made + [
+        _comparison(compared, *split_names(analysis)) for compared in analysis.comparisons
+    ]
 
 
 def split_names(analysis: Analysis) -> tuple[str, str]:
@@ -73,14 +75,39 @@ def split_names(analysis: Analysis) -> tuple[str, str]:
 def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
     name, lengths = f"lengths_{part.language}", part.lengths
     deciles = [f"d{tenth}0" for tenth in range(1, 10)]
-    header = ("side", "group", "name", "measure", "texts", "mean", "median", *deciles, "minimum", "maximum")
+    header = (
+        "side",
+        "group",
+        "name",
+        "measure",
+        "texts",
+        "mean",
+        "median",
+        *deciles,
+        "minimum",
+        "maximum",
+    )
     rows = [
-        (s.side, s.group, s.name, s.measure, s.n, s.mean, s.median, *s.deciles, s.minimum, s.maximum)
+        (
+            s.side,
+            s.group,
+            s.name,
+            s.measure,
+            s.n,
+            s.mean,
+            s.median,
+            *s.deciles,
+            s.minimum,
+            s.maximum,
+        )
         for s in lengths.summaries
     ]
     table = Table("", header, rows, name=name)
     columns = ("texts", "mean", "median", "d10", "d90", "minimum", "maximum")
-    for group, measure in [*(("all", one) for one in MEASURE_ORDER), *((group, "words") for group in GROUPS[1:])]:
+    for group, measure in [
+        *(("all", one) for one in MEASURE_ORDER),
+        *((group, "words") for group in GROUPS[1:]),
+    ]:
         if not (own := [row for row in rows if (row[1], row[3]) == (group, measure)]):
             continue
         totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
@@ -99,7 +126,9 @@ def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
             shown=_columns(replace(table, rows=own, name=name + suffix), (*head, *columns)),
             draw=draw,
             note=_PIECES if measure == "pieces" else "",
-            content=" ".join(f"{s.side.title()}s: mean {s.mean:,.2f}, median {s.median:,.2f}." for s in totals),
+            content=" ".join(
+                f"{s.side.title()}s: mean {s.mean:,.2f}, median {s.median:,.2f}." for s in totals
+            ),
             most=None,
         )
 
@@ -109,8 +138,13 @@ def histograms_table(part: LanguageAnalysis) -> Table:
     rows = []
     for one in part.lengths.histograms:
         bins = [*pairwise(one.edges), (one.edges[-1], None)]
-        rows += [(one.side, one.measure, *ends, n) for ends, n in zip(bins, (*one.counts, one.beyond), strict=True)]
-    return Table("", ("side", "measure", "from", "to", "texts"), rows, name=f"histograms_{part.language}")
+        rows += [
+            (one.side, one.measure, *ends, n)
+            for ends, n in zip(bins, (*one.counts, one.beyond), strict=True)
+        ]
+    return Table(
+        "", ("side", "measure", "from", "to", "texts"), rows, name=f"histograms_{part.language}"
+    )
 
 
 # --- Words and pairs --------------------------------------------------------------------------------------------------
@@ -125,7 +159,9 @@ def _words(part: LanguageAnalysis, seed: int) -> Iterator[FigureSpec]:
         content = _most_frequent((w.word, w.count) for w in words)
         draw = partial(charts.draw_word_cloud, words, part.language, seed=seed)
         title = f"Words of the {side}s"
-        yield FigureSpec(part.language, "Words", title, table, table, draw, note, content, part.language)
+        yield FigureSpec(
+            part.language, "Words", title, table, table, draw, note, content, part.language
+        )
 
 
 def _pairs(part: LanguageAnalysis) -> Iterator[FigureSpec]:
@@ -136,7 +172,17 @@ def _pairs(part: LanguageAnalysis) -> Iterator[FigureSpec]:
         content = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
         draw = partial(charts.draw_sunburst, top_verbs(pairs))
         title = f"Verbs and their objects in the {side}s"
-        yield FigureSpec(part.language, "Verbs and nouns", title, table, table, draw, note, content, part.language)
+        yield FigureSpec(
+            part.language,
+            "Verbs and nouns",
+            title,
+            table,
+            table,
+            draw,
+            note,
+            content,
+            part.language,
+        )
 
 
 # --- Coverage, diversity, differences ---------------------------------------------------------------------------------
@@ -148,7 +194,11 @@ def _coverage(part: LanguageAnalysis) -> FigureSpec:
     header = ("emotion", "complexity", "interaction", "scenarios")
     table = Table("", header, rows, name=f"coverage_{part.language}")
     ordered = sorted(rows, key=lambda row: -row[3])
-    cells = ((f"{emotion} ({interaction}, {complexity})", n) for emotion, complexity, interaction, n in ordered if n)
+    cells = (
+        (f"{emotion} ({interaction}, {complexity})", n)
+        for emotion, complexity, interaction, n in ordered
+        if n
+    )
     evenness = "" if grid.evenness is None else f"; evenness {grid.evenness:.2f} of 1"
     note = f"{grid.filled:,} of {len(grid.cells):,} cells hold a scenario{evenness}."
     content = _most_frequent((name.replace("_", " "), n) for name, n in cells)
@@ -162,7 +212,17 @@ def _diversity(analysis: Analysis) -> FigureSpec:
     distinct = [f"distinct_{n}" for n in (1, 2, 3, 4)]
     sampled = [f"{column}_sampled" for column in distinct]
     header = (
-        *("split", "language", "side", "texts", "skipped", "words", *distinct, "sampled_words", *sampled),
+        *(
+            "split",
+            "language",
+            "side",
+            "texts",
+            "skipped",
+            "words",
+            *distinct,
+            "sampled_words",
+            *sampled,
+        ),
         *("self_bleu", "self_bleu_texts", "spread", "spread_texts", "embedder"),
     )
     rows = [
@@ -176,17 +236,31 @@ def _diversity(analysis: Analysis) -> FigureSpec:
         for row in part.diversity
     ]
     table = Table("", header, rows, name="diversity")
-    columns = ("split", "language", "side", "texts", "sampled_words", *sampled, "self_bleu", "spread")
+    columns = (
+        "split",
+        "language",
+        "side",
+        "texts",
+        "sampled_words",
+        *sampled,
+        "self_bleu",
+        "spread",
+    )
     note = "Distinct-n falls as texts are added, so compare the sampled ones. "
     note += "Self-BLEU: how much a text is like the others."
-    return FigureSpec("diversity", "", "How varied the texts are", table, _columns(table, columns), None, note)
+    return FigureSpec(
+        "diversity", "", "How varied the texts are", table, _columns(table, columns), None, note
+    )
 
 
 def _comparison(compared: Comparison, a: str, b: str) -> FigureSpec:
     side = f"_{compared.side}" if compared.side else ""
     header = ("item", "count_a", "count_b", "log_odds", "low", "high", "clear")
     ranked = sorted(compared.rows, key=lambda row: (-abs(row.z), row.item))
-    rows, shown = ([[getattr(row, name) for name in header] for row in some] for some in (compared.rows, ranked))
+    rows, shown = (
+        [[getattr(row, name) for name in header] for row in some]
+        for some in (compared.rows, ranked)
+    )
     table = Table("", header, rows, name=f"compare_{compared.kind}_{compared.language}{side}")
     clear = [row.item for row in ranked[:ROWS_SHOWN] if row.clear][:5]
     return FigureSpec(
@@ -212,4 +286,6 @@ def _most_frequent(counts: Iterable[tuple[str, int]]) -> str:
 
 def _columns(table: Table, header: Sequence[str]) -> Table:
     places = [table.header.index(heading) for heading in header]
-    return replace(table, header=header, rows=[[row[place] for place in places] for row in table.rows])
+    return replace(
+        table, header=header, rows=[[row[place] for place in places] for row in table.rows]
+    )

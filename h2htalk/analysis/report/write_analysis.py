@@ -25,11 +25,32 @@ from h2htalk.analysis.figures.style import FORMATS, find_font, save_figure
 from h2htalk.analysis.measures.lengths import MEASURES
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES
-from h2htalk.analysis.report.figure_specs import MEASURE_ORDER, FigureSpec, figure_specs, histograms_table, split_names
-from h2htalk.data.files import read_json_object, remove_file, write_json, write_text, writer_lock, writing
+from h2htalk.analysis.report.figure_specs import (
+    MEASURE_ORDER,
+    FigureSpec,
+    figure_specs,
+    histograms_table,
+    split_names,
+)
+from h2htalk.data.files import (
+    read_json_object,
+    remove_file,
+    write_json,
+    write_text,
+    writer_lock,
+    writing,
+)
 from h2htalk.data.languages import find_language
 from h2htalk.data.run_folder import MADE_BY, PAGE, SUMMARY
-from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, counted, listed, quoted, shorten
+from h2htalk.errors import (
+    ConfigError,
+    H2HTalkError,
+    MissingExtraError,
+    counted,
+    listed,
+    quoted,
+    shorten,
+)
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
@@ -56,7 +77,9 @@ def require_output(folder: Path) -> None:
     MissingExtraError where a package that draws is not installed.
     """
     try:
-        nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+        nearest = next(
+            path for path in (folder, *folder.absolute().parents) if os.path.lexists(path)
+        )
         others = sorted(quoted(name) for name in os.listdir(nearest) if not name.startswith(_NEW))
         if not os.access(nearest, os.W_OK | os.X_OK):
             raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another one")
@@ -81,7 +104,10 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
     the folder cannot be written, another process is writing it, or the disk is full.
     """
     shown = figure_specs(analysis)
-    tables = [*(spec.table for spec in shown), *(histograms_table(part) for part in analysis.split.languages)]
+    tables = [
+        *(spec.table for spec in shown),
+        *(histograms_table(part) for part in analysis.split.languages),
+    ]
     draw = {spec.name: spec.draw for spec in shown if spec.draw}
     processes = min(processes, usable_cores())
     with replaced(folder) as new:
@@ -91,7 +117,9 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
             mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map
             for _ in mapped(_draw, draw.values(), repeat(new / "figures"), draw):
                 progress.advance()
-        pictures = {name: (new / "figures" / f"{name}.svg").read_text(encoding="utf-8") for name in draw}
+        pictures = {
+            name: (new / "figures" / f"{name}.svg").read_text(encoding="utf-8") for name in draw
+        }
         made = made_with(analysis)
         write_text(new / PAGE, page_text(analysis, shown, pictures, made))
         write_json(new / SUMMARY, _summary(analysis, made))
@@ -118,7 +146,9 @@ def replaced(folder: Path) -> Iterator[Path]:
         if not os.path.lexists(folder):
             stack.callback(remove_file, folder)  # where it stays empty
         stack.enter_context(writing(folder))
-        stack.enter_context(writer_lock(new))  # the first of two writers to end would remove the other's files
+        stack.enter_context(
+            writer_lock(new)
+        )  # the first of two writers to end would remove the other's files
         stack.callback(new.with_suffix(".lock").unlink, missing_ok=True)
         shutil.rmtree(new, ignore_errors=True)  # of a killed write
         stack.callback(shutil.rmtree, new, ignore_errors=True)
@@ -133,14 +163,19 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 
 def page_text(
-    analysis: Analysis, shown: Sequence[FigureSpec], pictures: Mapping[str, str], made: Mapping[str, str]
+    analysis: Analysis,
+    shown: Sequence[FigureSpec],
+    pictures: Mapping[str, str],
+    made: Mapping[str, str],
 ) -> str:
     """Render the page of figures in this order, every text made printable.
 
     `pictures` are the figures' SVGs by name, `made` the rows of "How it was made": settings as texts by name.
     """
     split, names = analysis.split, split_names(analysis)
-    counts = " and ".join(f"{n:,} {find_language(language).name}" for language, n in split.scenarios.items())
+    counts = " and ".join(
+        f"{n:,} {find_language(language).name}" for language, n in split.scenarios.items()
+    )
     subtitle = f"version {split.version}: {counts} scenario{'' if sum(split.scenarios.values()) == 1 else 's'}"
     if analysis.compare_with:
         subtitle += f", compared with {analysis.compare_with.name} {analysis.compare_with.version}"
@@ -150,15 +185,24 @@ def page_text(
         tiles.append((name, *counted(part.scenarios, "scenario").split()))
         for s in part.lengths.summaries:
             if (s.group, s.measure) == ("all", "words"):
-                tiles.append((f"{name} {s.side}s", f"{s.median:,.0f}", f"words, median; mean {s.mean:,.1f}"))
+                tiles.append(
+                    (f"{name} {s.side}s", f"{s.median:,.0f}", f"words, median; mean {s.mean:,.1f}")
+                )
         share = f"{100 * grid.filled / max(1, len(grid.cells)):.0f} %"
-        tiles.append((f"{name} grid", share, f"{grid.filled:,} of {len(grid.cells):,} cells hold a scenario"))
+        tiles.append(
+            (f"{name} grid", share, f"{grid.filled:,} of {len(grid.cells):,} cells hold a scenario")
+        )
     parts = [
         {
             "id": part,
             "title": _PARTS.get(part) or find_language(part).name,
             "groups": [
-                {"title": group, "figures": [_figure(spec, pictures.get(spec.name, ""), names) for spec in of_group]}
+                {
+                    "title": group,
+                    "figures": [
+                        _figure(spec, pictures.get(spec.name, ""), names) for spec in of_group
+                    ],
+                }
                 for group, of_group in groupby(of_part, key=lambda spec: spec.group)
             ],
         }
@@ -177,9 +221,15 @@ def page_text(
 
 def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str, Any]:
     # A split's name over a column of numbers keeps both ends: two names may begin alike.
-    short = [name if len(name) <= _HEADING else f"{name[:27].rstrip()}…{name[-12:].lstrip()}" for name in names]
+    short = [
+        name if len(name) <= _HEADING else f"{name[:27].rstrip()}…{name[-12:].lstrip()}"
+        for name in names
+    ]
     headings = dict(zip(("count_a", "count_b"), short, strict=True))
-    header, total = [headings.get(h, h.replace("_", " ")) for h in spec.shown.header], len(spec.shown.rows)
+    header, total = (
+        [headings.get(h, h.replace("_", " ")) for h in spec.shown.header],
+        len(spec.shown.rows),
+    )
     rows = spec.shown.rows[: spec.most]
     return {
         "name": spec.name,
@@ -187,7 +237,8 @@ def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str,
         "note": printable(spec.note),
         "alt": printable(f"{spec.title}. {spec.content} {spec.note}".strip()),
         # A picture of its own, whose ids and styles stay within it. A line end in an address is three characters.
-        "source": picture and "data:image/svg+xml," + quote(" ".join(picture.split()), safe=" !$()+*,-./:;=?@_~"),
+        "source": picture
+        and "data:image/svg+xml," + quote(" ".join(picture.split()), safe=" !$()+*,-./:;=?@_~"),
         "files": [(kind.upper(), f"figures/{spec.name}.{kind}") for kind in FORMATS if picture],
         "table": Table("", header, rows).to_html(spec.language) if rows else "",
         "rows": f"{len(rows):,} of {total:,} rows" if len(rows) < total else f"{total:,} rows",
@@ -200,7 +251,13 @@ def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str,
 
 def _summary(analysis: Analysis, made: dict[str, str]) -> dict[str, Any]:
     comparisons = [
-        {"kind": one.kind, "language": one.language, "side": one.side, "items": len(one.rows), "clear": one.clear}
+        {
+            "kind": one.kind,
+            "language": one.language,
+            "side": one.side,
+            "items": len(one.rows),
+            "clear": one.clear,
+        }
         for one in analysis.comparisons
     ]
     languages = {}
@@ -209,16 +266,29 @@ def _summary(analysis: Analysis, made: dict[str, str]) -> dict[str, Any]:
         languages[part.language] = {
             "scenarios": part.scenarios,
             "lengths": [
-                {"side": s.side, "measure": s.measure, "texts": s.n, "mean": s.mean, "median": s.median}
+                {
+                    "side": s.side,
+                    "measure": s.measure,
+                    "texts": s.n,
+                    "mean": s.mean,
+                    "median": s.median,
+                }
                 for s in part.lengths.summaries
                 if s.group == "all"
             ],
             **{
-                name: {side: {"distinct": len(rows), "most": rows[:_MOST_FREQUENT]} for side, rows in counts.items()}
+                name: {
+                    side: {"distinct": len(rows), "most": rows[:_MOST_FREQUENT]}
+                    for side, rows in counts.items()
+                }
                 for name, counts in (("words", part.words), ("pairs", part.pairs))
             },
             "diversity": part.diversity,
-            "coverage": {"filled": grid.filled, "total": len(grid.cells), "evenness": grid.evenness},
+            "coverage": {
+                "filled": grid.filled,
+                "total": len(grid.cells),
+                "evenness": grid.evenness,
+            },
         }
     summary = {
         "made_by": MADE_BY,
@@ -250,7 +320,10 @@ def made_with(analysis: Analysis) -> dict[str, str]:
         "limit": "none" if spec.limit is None else f"{spec.limit:,} scenarios, stratified",
         "words": tokenizer_signature(),
         "model tokens": analysis.tokenizer or "not counted",
-        **{f"parser {model.language}": f"{model.name} {model.version}" for model in analysis.parsers},
+        **{
+            f"parser {model.language}": f"{model.name} {model.version}"
+            for model in analysis.parsers
+        },
         "embedder": analysis.embedder or "none",
         **{f"font {language}": f"{font.name} ({font.source})" for language, font in fonts.items()},
         "seed": str(spec.seed),
@@ -261,7 +334,11 @@ def made_with(analysis: Analysis) -> dict[str, str]:
 
 def _split_text(split: SplitAnalysis) -> str:
     analysed = sum(split.scenarios.values())
-    whole = "whole" if analysed == split.total else f"{analysed:,} of {split.total:,} scenarios, {split.analysed}"
+    whole = (
+        "whole"
+        if analysed == split.total
+        else f"{analysed:,} of {split.total:,} scenarios, {split.analysed}"
+    )
     return f"{split.name} {split.version}, fingerprint {split.fingerprint}, {whole}"
 
 
@@ -271,8 +348,12 @@ def _split_text(split: SplitAnalysis) -> str:
 def overview(analysis: Analysis) -> str:
     """List scenarios, lengths, frequent words and pairs, diversity, coverage, and what was not measured."""
     split = analysis.split
-    whole = "" if sum(split.scenarios.values()) == split.total else f", of {split.total:,} in the split"
-    lines = [f"{split.name} {split.version}: {counted(sum(split.scenarios.values()), 'scenario')}{whole}"]
+    whole = (
+        "" if sum(split.scenarios.values()) == split.total else f", of {split.total:,} in the split"
+    )
+    lines = [
+        f"{split.name} {split.version}: {counted(sum(split.scenarios.values()), 'scenario')}{whole}"
+    ]
     for part in analysis.split.languages:
         rows = []
         for measure in MEASURE_ORDER:
@@ -283,16 +364,32 @@ def overview(analysis: Analysis) -> str:
             ]
             rows += [(MEASURES[measure], "; ".join(lengths))] if lengths else []
         for side in SIDES:
-            rows.append((f"words, {side}s", _listed(f"{w.word} {w.count:,}" for w in part.words[side][:_MOST])))
+            rows.append(
+                (
+                    f"words, {side}s",
+                    _listed(f"{w.word} {w.count:,}" for w in part.words[side][:_MOST]),
+                )
+            )
         for side in SIDES:
-            pairs = [(shorten(f"{p.verb} {p.noun}", _LONGEST), p.count) for p in part.pairs[side][:_MOST]]
+            pairs = [
+                (shorten(f"{p.verb} {p.noun}", _LONGEST), p.count) for p in part.pairs[side][:_MOST]
+            ]
             rows.append((f"pairs, {side}s", _listed(f"{pair} {count:,}" for pair, count in pairs)))
         for row in part.diversity:
             values = (row.distinct_sampled[1], row.self_bleu)
-            distinct, self_bleu = ("not measured" if value is None else f"{value:.3f}" for value in values)
+            distinct, self_bleu = (
+                "not measured" if value is None else f"{value:.3f}" for value in values
+            )
             spread = "" if row.spread is None else f", spread {row.spread:.3f}"
-            rows.append((f"variety, {row.side}s", f"distinct-2 {distinct}, self-BLEU {self_bleu}{spread}"))
-        rows.append(("grid", f"{part.coverage.filled:,} of {len(part.coverage.cells):,} cells hold a scenario"))
+            rows.append(
+                (f"variety, {row.side}s", f"distinct-2 {distinct}, self-BLEU {self_bleu}{spread}")
+            )
+        rows.append(
+            (
+                "grid",
+                f"{part.coverage.filled:,} of {len(part.coverage.cells):,} cells hold a scenario",
+            )
+        )
         lines += ["", f"{find_language(part.language).name}, {counted(part.scenarios, 'scenario')}"]
         lines += [f"  {name:<20} {text}" for name, text in rows]
     if analysis.compare_with is not None:
@@ -311,7 +408,9 @@ def _compared(compared: Comparison) -> str:
     if not rows:
         return f"{what}: {len(compared.rows):,} compared, no clear difference"
     more = _listed([shorten(row.item, _LONGEST) for row in rows if row.log_odds > 0][: _MOST // 2])
-    less = _listed([shorten(row.item, _LONGEST) for row in reversed(rows) if row.log_odds < 0][: _MOST // 2])
+    less = _listed(
+        [shorten(row.item, _LONGEST) for row in reversed(rows) if row.log_odds < 0][: _MOST // 2]
+    )
     return f"{what}: {len(rows):,} of {len(compared.rows):,} differ; more {more}; less {less}"
 
 

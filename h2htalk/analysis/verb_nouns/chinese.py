@@ -19,9 +19,15 @@ from h2htalk.text.parsing.chinese_segmenter import bundled_segmenter
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
-_LISTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("chinese_words.toml").read_text(encoding="utf-8"))
-_WORDS = {name: frozenset(words.split()) for name, words in _LISTS.items() if isinstance(words, str)}
-_KINDS: dict[str, str] = {word: kind for kind, words in _LISTS["kinds"].items() for word in words.split()}
+_LISTS: dict[str, Any] = tomllib.loads(
+    Path(__file__).with_name("chinese_words.toml").read_text(encoding="utf-8")
+)
+_WORDS = {
+    name: frozenset(words.split()) for name, words in _LISTS.items() if isinstance(words, str)
+}
+_KINDS: dict[str, str] = {
+    word: kind for kind, words in _LISTS["kinds"].items() for word in words.split()
+}
 _FREE_NOUNS = frozenset("".join(_LISTS["compounds"].values()))
 _ASPECTS = ("了", "着", "过")
 _CLAUSE = re.compile("[^S]{1,200}")  # the rules look back and forth, so a longer clause is cut
@@ -42,8 +48,14 @@ def chinese_pairs(doc: Doc) -> list[VerbNounPair]:
     nothing. The noun of 把 and 将 is an object, the subject of 被 is none; of two objects the thing given counts.
     """
     texts, kinds = _tokens(doc)
-    clauses = [_Clause(texts[found.start() : found.end()], found[0]) for found in _CLAUSE.finditer(kinds)]
-    return [VerbNounPair(verb, clause.texts[noun]) for clause in clauses for noun, verb in clause.pairs()]
+    clauses = [
+        _Clause(texts[found.start() : found.end()], found[0]) for found in _CLAUSE.finditer(kinds)
+    ]
+    return [
+        VerbNounPair(verb, clause.texts[noun])
+        for clause in clauses
+        for noun, verb in clause.pairs()
+    ]
 
 
 def _tokens(doc: Doc) -> tuple[list[str], str]:
@@ -52,7 +64,11 @@ def _tokens(doc: Doc) -> tuple[list[str], str]:
     for text, tag in ((token.text, token.pos_) for token in doc if not token.is_space):
         before, was = joined[-1]
         suffix = text in _WORDS["noun_suffixes"] and was in ("NOUN", "VERB", "ADJ")
-        if suffix or (len(text) == 1 < len(before) and _KINDS.get(text) != "B" and _class(before + text) == "n"):
+        if suffix or (
+            len(text) == 1 < len(before)
+            and _KINDS.get(text) != "B"
+            and _class(before + text) == "n"
+        ):
             joined[-1] = (before + text, "NOUN")  # 充电|器
         else:
             joined.append((text, tag))
@@ -89,7 +105,9 @@ def _kind(text: str, tag: str, last: str, after: str, after_tag: str) -> str:
         return "L" if text in _ASPECTS else "V"
     if tag == "NOUN" and text in _WORDS["nominal"]:
         return "N"  # 行动计划
-    if text in _WORDS["classifiers"] and (last == "M" or (text in _WORDS["measures"] and after[:1].isalnum())):
+    if text in _WORDS["classifiers"] and (
+        last == "M" or (text in _WORDS["measures"] and after[:1].isalnum())
+    ):
         return "Q"
     for one, name in ("C", "results"), ("F", "localizers"):
         if text in _WORDS[name] and (one == "F" or last == "V"):
@@ -100,8 +118,16 @@ def _kind(text: str, tag: str, last: str, after: str, after_tag: str) -> str:
     if tag in ("NOUN", "PROPN", "ADJ"):
         return "A" if tag == "ADJ" else "N"
     if tag not in ("VERB", "AUX", ""):
-        return "B" if tag in ("ADV", "CCONJ", "SCONJ") else {"n": "N", "v": "V", "a": "A"}.get(listed, "M")
-    return "N" if (listed == "n" and (last in "UQHLMVN" and not starts)) or (last == "U" and len(text) > 1) else "V"
+        return (
+            "B"
+            if tag in ("ADV", "CCONJ", "SCONJ")
+            else {"n": "N", "v": "V", "a": "A"}.get(listed, "M")
+        )
+    return (
+        "N"
+        if (listed == "n" and (last in "UQHLMVN" and not starts)) or (last == "U" and len(text) > 1)
+        else "V"
+    )
 
 
 def bare_verb(text: str) -> str:
@@ -139,19 +165,28 @@ class _Clause:
                 pairs += [(head, bare_verb(self.texts[served])) for head in heads if served >= 0]
             elif (kind == "V" and at != served) or (kind == "G" and "V" not in self.kinds):
                 verb, end = bare_verb(self.texts[at]), self.after(at + 1, "CL")
-                if _WORDS["no_object"].isdisjoint((verb, self.texts[at])) and self.texts[end - 1][-1] not in "在往向":
+                if (
+                    _WORDS["no_object"].isdisjoint((verb, self.texts[at]))
+                    and self.texts[end - 1][-1] not in "在往向"
+                ):
                     pairs += [(head, verb) for head in self.objects(verb, end)]
         return sorted(pairs, key=lambda pair: pair[0])
 
     def objects(self, verb: str, end: int) -> list[int]:
         """Return the objects of a verb whose results and aspect end at an index."""
         if self.kinds[end] == "U":  # a relative clause without an object: the noun after 的 is it
-            return [head for head in self.nouns_after(end + 1)[0] if self.texts[head] not in _WORDS["adjuncts"]]
+            return [
+                head
+                for head in self.nouns_after(end + 1)[0]
+                if self.texts[head] not in _WORDS["adjuncts"]
+            ]
         clausal = verb in _WORDS["clausal"]
         if self.kinds[end : end + 2] == "KV":  # 清洗并晾干衣服
             end = self.after(end + 2, "CL")
         heads, end = self.nouns_after(end + (self.kinds[end] == "G"), direct=clausal)
-        return [] if clausal and self.kinds[self.after(end, "BXTPR")] in "VAHJG" else heads  # 说[他病了]
+        return (
+            [] if clausal and self.kinds[self.after(end, "BXTPR")] in "VAHJG" else heads
+        )  # 说[他病了]
 
     def nouns_after(self, at: int, *, direct: bool = False) -> tuple[list[int], int]:
         """Return the heads of coordinated noun phrases that start here (鸡翅、西兰花和草莓), and the index after them.
@@ -177,7 +212,9 @@ class _Clause:
                 at, head = jump, None
             at += 1
         heads = [] if head is None else [head]
-        others, end = self.nouns_after(at + 1, direct=True) if heads and self.kinds[at] == "K" else ([], at)
+        others, end = (
+            self.nouns_after(at + 1, direct=True) if heads and self.kinds[at] == "K" else ([], at)
+        )
         return heads + others, end if others else at
 
     def clause_end(self, at: int, start: int, direct: bool) -> int | None:
@@ -186,14 +223,18 @@ class _Clause:
         inside = self.kinds[at:end]
         if end < 0 or not self.noun_follows(end + 1) or self.kinds[at] in "KO":
             return None
-        if (direct and at == start and self.kinds[self.after(at, "BX")] in "VPHG") or "是" in self.texts[at:end]:
+        if (
+            direct and at == start and self.kinds[self.after(at, "BX")] in "VPHG"
+        ) or "是" in self.texts[at:end]:
             return None  # 想[尽量控制自己的情绪]
         if at == start and inside[0] == "V" and inside[-1] == "R":
             return None  # 调整自己的心态
         if self.kinds[at] in "PB" and set(inside) <= set("PBRNTF"):
             return end  # 别人对我的看法
         # A subject stands before: its verb must reach the 的 without an object of its own.
-        reaches = inside[-1] in "VCLA" and inside.count("V") <= 1 and ("N" not in inside or "P" in inside)
+        reaches = (
+            inside[-1] in "VCLA" and inside.count("V") <= 1 and ("N" not in inside or "P" in inside)
+        )
         return end if self.kinds[at - 1] not in "RN" or reaches else None
 
     def noun_follows(self, at: int) -> bool:

@@ -35,8 +35,12 @@ _PARTICLE_ADVERBS = _words("up out off down away back on in over")
 _OBJECTLESS = _words(
     "be become seem appear remain agree arrive belong come depend exist fall go happen look sit sleep stay"
 )
-_PRONOUNS = _words("one other something anything nothing everything someone anyone everyone today tonight tomorrow")
-_TIMES = _words("second minute hour day night week month year morning afternoon evening weekend time")
+_PRONOUNS = _words(
+    "one other something anything nothing everything someone anyone everyone today tonight tomorrow"
+)
+_TIMES = _words(
+    "second minute hour day night week month year morning afternoon evening weekend time"
+)
 _TIME_MARKS = _words("last next every each all")
 # A clause after these says when, where, how or why: "the day we met".
 _ADVERBIAL_HEADS = _TIMES | _words("moment way reason place fact chance")
@@ -56,15 +60,26 @@ def english_pairs(doc: Doc) -> list[VerbNounPair]:
             particles = [child.text.lower() for child in verb.children if _is_particle(child)]
             name = " ".join([lemma, *particles[:1]])
             for noun in _objects(verb):
-                if noun.pos_ not in ("NOUN", "PROPN") or (bare := noun_lemma(noun.text).lower()) in _PRONOUNS:
+                if (
+                    noun.pos_ not in ("NOUN", "PROPN")
+                    or (bare := noun_lemma(noun.text).lower()) in _PRONOUNS
+                ):
                     continue
-                if bare not in _TIMES or not any(child.text.lower() in _TIME_MARKS for child in noun.children):
-                    pairs[noun.i, verb.i] = VerbNounPair(name, noun_lemma(noun.text, noun.pos_ == "PROPN"))
+                if bare not in _TIMES or not any(
+                    child.text.lower() in _TIME_MARKS for child in noun.children
+                ):
+                    pairs[noun.i, verb.i] = VerbNounPair(
+                        name, noun_lemma(noun.text, noun.pos_ == "PROPN")
+                    )
     return [pairs[place] for place in sorted(pairs)]
 
 
 def _is_particle(child: Token) -> bool:
-    missed = child.dep_ == "advmod" and child.i > child.head.i and child.text.lower() in _PARTICLE_ADVERBS
+    missed = (
+        child.dep_ == "advmod"
+        and child.i > child.head.i
+        and child.text.lower() in _PARTICLE_ADVERBS
+    )
     return child.dep_ in _PARTICLES or (missed and not child.n_lefts and not child.n_rights)
 
 
@@ -77,9 +92,17 @@ def _objects(verb: Token) -> list[Token]:
         joined = [child for child in verb.children if child.dep_ == "conj" and child.pos_ == "VERB"]
         between = [token.pos_ for one in joined[:1] for token in verb.doc[verb.i + 1 : one.i]]
         nouns = _own_objects(joined[0]) if between and set(between) <= {"CCONJ", "PUNCT"} else []
-    nouns = nouns or _relative_object(verb) or [child for child in verb.children if child.dep_ in _RECEIVERS]
-    for noun in nouns:  # grows during the loop; a coordinated noun with a subject or an object is a clause
-        nouns += [c for c in noun.children if c.dep_ == "conj" and not _has(c, _OBJECTS | _SUBJECTS)]
+    nouns = (
+        nouns
+        or _relative_object(verb)
+        or [child for child in verb.children if child.dep_ in _RECEIVERS]
+    )
+    for (
+        noun
+    ) in nouns:  # grows during the loop; a coordinated noun with a subject or an object is a clause
+        nouns += [
+            c for c in noun.children if c.dep_ == "conj" and not _has(c, _OBJECTS | _SUBJECTS)
+        ]
     return nouns
 
 
@@ -99,13 +122,20 @@ def _relative_object(verb: Token) -> list[Token]:
             break
         clause = head
     subject = next((child for child in clause.children if child.dep_ in _SUBJECTS), None)
-    if clause.dep_ not in _RELATIVES or subject is None or noun_lemma(clause.head.text) in _ADVERBIAL_HEADS:
+    if (
+        clause.dep_ not in _RELATIVES
+        or subject is None
+        or noun_lemma(clause.head.text) in _ADVERBIAL_HEADS
+    ):
         return []
     if subject.text.lower() in _RELATIVE_PRONOUNS and not _has(clause, _OBJECTS):
         return []
     # A clause is the object, or a preposition is left over: "the recipe you told me about".
     after = [child for child in verb.children if child.i > verb.i]
-    bare = any(c.dep_ in ("xcomp", "ccomp") or (c.tag_ == "IN" and not c.n_lefts and not c.n_rights) for c in after)
+    bare = any(
+        c.dep_ in ("xcomp", "ccomp") or (c.tag_ == "IN" and not c.n_lefts and not c.n_rights)
+        for c in after
+    )
     return [] if bare else [clause.head]
 
 
@@ -118,11 +148,30 @@ def _has(token: Token, labels: frozenset[str]) -> bool:
 REMEMBERED = 65_536  # words; enough for a large split, and a bound for hostile text
 
 _NOUNS = {
-    word: word for word in ["thanks", "pants", "trousers", "sunglasses", "maths", "people", "media", "data", "dice"]
+    word: word
+    for word in [
+        "thanks",
+        "pants",
+        "trousers",
+        "sunglasses",
+        "maths",
+        "people",
+        "media",
+        "data",
+        "dice",
+    ]
 }
 _NOUNS |= {"leaves": "leaf", "selfies": "selfie", "hoodies": "hoodie"}  # lemminflect gives "selfy"
 # Forms whose first reading in a dictionary is not the one that takes an object.
-_VERBS = {"lay": "lay", "n't": "not", "'ve": "have", "'d": "have", "'s": "be", "wanna": "want", "gotta": "get"}
+_VERBS = {
+    "lay": "lay",
+    "n't": "not",
+    "'ve": "have",
+    "'d": "have",
+    "'s": "be",
+    "wanna": "want",
+    "gotta": "get",
+}
 
 
 @lru_cache(REMEMBERED)

@@ -93,7 +93,9 @@ class ParserModel:
     version: str
 
 
-def choose_models(sources: Sequence[str], languages: Iterable[Language]) -> dict[Language, ParserModel]:
+def choose_models(
+    sources: Sequence[str], languages: Iterable[Language]
+) -> dict[Language, ParserModel]:
     """Choose the pipeline of each language: the one named for it, else the bundled one.
 
     Sources are packages or folders of spaCy pipelines; each names its language in `meta.json`. Raises MissingExtraError
@@ -128,10 +130,14 @@ def _read_model(source: str) -> ParserModel:
     try:
         meta = read_json_object(folder / "meta.json")
     except (OSError, DataError) as error:
-        raise ConfigError(f"--spacy-model {quoted(source)}: no readable meta.json in {folder}") from error
+        raise ConfigError(
+            f"--spacy-model {quoted(source)}: no readable meta.json in {folder}"
+        ) from error
     language, name, version = (meta.get(key) for key in ("lang", "name", "version"))
     if not all(isinstance(text, str) and text for text in (language, name, version)):
-        raise ConfigError(f"--spacy-model {quoted(source)}: its meta.json lacks lang, name or version")
+        raise ConfigError(
+            f"--spacy-model {quoted(source)}: its meta.json lacks lang, name or version"
+        )
     return ParserModel(source, str(language), f"{language}_{name}", str(version))
 
 
@@ -173,7 +179,11 @@ def make_chunks(jobs: Sequence[PairJob]) -> Iterator[Chunk]:
             part: list[str] = []
             for piece in of_times:
                 part.append(piece)
-                if len(part) == CHUNK_PIECES or sum(map(len, part)) >= CHUNK_CHARACTERS or piece is of_times[-1]:
+                if (
+                    len(part) == CHUNK_PIECES
+                    or sum(map(len, part)) >= CHUNK_CHARACTERS
+                    or piece is of_times[-1]
+                ):
                     yield Chunk(number, tuple(part), times, job.language, job.model)
                     part = []
 
@@ -185,7 +195,9 @@ def count_chunk(chunk: Chunk) -> Counter[VerbNounPair]:
 
 
 def count_texts(
-    jobs: Sequence[PairJob], processes: int, count: Callable[[Chunk], Counter[VerbNounPair]] = count_chunk
+    jobs: Sequence[PairJob],
+    processes: int,
+    count: Callable[[Chunk], Counter[VerbNounPair]] = count_chunk,
 ) -> list[list[PairCount]]:
     """Count the pairs of each job, most frequent first; one process is this one.
 
@@ -196,14 +208,18 @@ def count_texts(
     processes = min(processes, len(chunks))
     with ExitStack() as stack:
         mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map
-        progress = stack.enter_context(Progress("parsing", sum(len(chunk.pieces) for chunk in chunks)))
+        progress = stack.enter_context(
+            Progress("parsing", sum(len(chunk.pieces) for chunk in chunks))
+        )
         for chunk, counts in zip(chunks, mapped(count, chunks), strict=True):
             totals[chunk.job].update(counts)
             progress.advance(count=len(chunk.pieces))
     return [count_pairs(total) for total in totals]
 
 
-def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[VerbNounPair]:
+def iter_pairs(
+    texts: Iterable[str], language: str, *, model: str | None = None
+) -> Iterator[VerbNounPair]:
     """Yield every (verb, direct object) pair of the texts, one an occurrence; only the current batch is in memory.
 
     Direct objects only: no object of a preposition, subject of a passive, measure or time; no pronoun. A particle

@@ -17,7 +17,11 @@ from statistics import fmean, variance
 from h2htalk.distributions import t_quantile
 from h2htalk.errors import counted
 
-CUTS = (0.12, 0.4, 0.7)  # ranks by judge score at which strata end: rare large errors lie among the low scores
+CUTS = (
+    0.12,
+    0.4,
+    0.7,
+)  # ranks by judge score at which strata end: rare large errors lie among the low scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +77,27 @@ def strata_of(scores: Sequence[float], seed: int = 0) -> list[int]:
 def draw_labels(scores: Sequence[float], labels: int, seed: int = 0) -> list[int]:
     """Draw the items that people should label, by the judge's scores: sorted positions, a quarter at random
     in each stratum; one with fewer items gives the rest to others."""
-    rng, strata = Random(seed), strata_of(scores, seed)
-    groups = [[at for at, number in enumerate(strata) if number == stratum] for stratum in range(len(CUTS) + 1)]
+    rng = Random(seed)
+    strata = strata_of(scores, seed)
+    groups = [
+        [at for at, number in enumerate(strata) if number == stratum]
+        for stratum in range(len(CUTS) + 1)
+    ]
     counts: list[int] = []
     for own in groups:
         counts.append(min(len(own), round((labels - sum(counts)) / (len(groups) - len(counts)))))
     for stratum, own in enumerate(groups):  # what the last ones could not take
         counts[stratum] += min(len(own) - counts[stratum], labels - sum(counts))
-    return sorted(at for own, count in zip(groups, counts, strict=True) for at in rng.sample(own, count))
+    return sorted(
+        at for own, count in zip(groups, counts, strict=True) for at in rng.sample(own, count)
+    )
 
 
 def stratified(
-    scores: Sequence[float], labels: Mapping[int, float], strata: Sequence[object], effect: float = 1.0
+    scores: Sequence[float],
+    labels: Mapping[int, float],
+    strata: Sequence[object],
+    effect: float = 1.0,
 ) -> CorrectedMean:
     """Correct the judge's mean by the mean error in each stratum, which needs two labels or all.
 
@@ -92,8 +105,11 @@ def stratified(
         labels: position -> people's rating.
         effect: the `design_effect` of items that share a cluster, on the interval over items of this kind.
     """
-    items, n = len(scores), len(labels)
-    error, spread, df = 0.0, 0.0, 0
+    items = len(scores)
+    n = len(labels)
+    error = 0.0
+    spread = 0.0
+    df = 0
     weights: dict[int, float] = {}  # of a label: the share of items that it stands for
     for stratum in sorted(set(strata), key=str):
         own = [at for at in labels if strata[at] == stratum]
@@ -102,19 +118,28 @@ def stratified(
             raise ValueError(
                 f"a stratum of {counted(size, 'item')} has {counted(len(own), 'label')}, and two are needed"
             )
-        weight, errors = size / items, [labels[at] - scores[at] for at in own]
+        weight = size / items
+        errors = [labels[at] - scores[at] for at in own]
         error += weight * fmean(errors)
         if len(own) < size:
             spread += weight**2 * (1 - len(own) / size) * variance(errors) / len(own)
             df += len(own) - 1
         weights |= dict.fromkeys(own, weight / len(own))
     mean = math.fsum(weights[at] * labels[at] for at in labels)
-    beyond = math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels) * n / max(1, n - 1) / items
+    beyond = (
+        math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels)
+        * n
+        / max(1, n - 1)
+        / items
+    )
     return _corrected(fmean(scores) + error, spread, df, beyond * effect, n, items)
 
 
 def regression(
-    scores: Sequence[float], labels: Mapping[int, float], known: Sequence[float] | None = None, effect: float = 1.0
+    scores: Sequence[float],
+    labels: Mapping[int, float],
+    known: Sequence[float] | None = None,
+    effect: float = 1.0,
 ) -> CorrectedMean:
     """Correct by the regression of labels on the judge's scores, slope 0 to 1; residuals are those of a left-out label.
 
@@ -123,17 +148,23 @@ def regression(
         known: of each item, what is added to its rating and needs no correction, such as a multiple of S; `stratified`
             takes it as a part of scores and labels.
     """
-    items, n = len(scores), len(labels)
+    items = len(scores)
+    n = len(labels)
     if n < 4:
         raise ValueError(f"{n} labels, and four are needed")
     own = [scores[at] for at in labels]
-    centre, mean = fmean(own), fmean(labels.values())
+    centre = fmean(own)
+    mean = fmean(labels.values())
     square = math.fsum((x - centre) ** 2 for x in own)
-    if max((x - centre) ** 2 for x in own) >= (1 - 1 / n) * square * (1 - 1e-9):  # one score alone would say the slope
+    if max((x - centre) ** 2 for x in own) >= (1 - 1 / n) * square * (
+        1 - 1e-9
+    ):  # one score alone would say the slope
         square = 0.0
     pairs = [(x - centre, y - mean) for x, y in zip(own, labels.values(), strict=True)]
     slope = min(1.0, max(0.0, math.fsum(x * y for x, y in pairs) / square)) if square else 0.0
-    residuals = [(y - slope * x) / (1 - 1 / n - (x**2 / square if square else 0.0)) for x, y in pairs]
+    residuals = [
+        (y - slope * x) / (1 - 1 / n - (x**2 / square if square else 0.0)) for x, y in pairs
+    ]
     noise = (n - 1) / n * fmean(r * r for r in residuals)
     known = known or [0.0] * items
     value = mean + slope * (fmean(scores) - centre) + fmean(known)
@@ -141,7 +172,9 @@ def regression(
     return _corrected(value, (1 - n / items) * noise / n, n - 2, beyond, n, items)
 
 
-def _corrected(value: float, spread: float, df: int, beyond: float, labels: int, items: int) -> CorrectedMean:
+def _corrected(
+    value: float, spread: float, df: int, beyond: float, labels: int, items: int
+) -> CorrectedMean:
     """The mean with the interval over items of this kind, and that over these items, which is never the wider one.
 
     `spread`, `df`: the variance of the correction and its degrees of freedom, pooled over strata; `beyond`: the
@@ -154,19 +187,6 @@ def _corrected(value: float, spread: float, df: int, beyond: float, labels: int,
     parts = (spread**2 / df if spread else 0.0) + beyond**2 / (labels - 1)
     over = t_quantile((spread + beyond) ** 2 / parts) * math.sqrt(spread + beyond) if parts else 0.0
     over = max(here, over)
-    return CorrectedMean(value, value - over, value + over, value - here, value + here, labels, items)
-
-
-def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
-    """Return how much larger the variance of a mean is because items of a cluster resemble each other; 1 or more.
-
-    Where all values are the same, a cluster counts for one.
-    """
-    mean, totals = fmean(values), dict.fromkeys(clusters, 0.0)
-    for value, cluster in zip(values, clusters, strict=True):
-        totals[cluster] += value - mean
-    square, groups, n = math.fsum((value - mean) ** 2 for value in values), len(totals), len(values)
-    if not square:
-        return n / groups
-    among = math.fsum(total**2 for total in totals.values()) * groups / max(1, groups - 1)
-    return max(1.0, among / (square * n / (n - 1)))
+    return CorrectedMean(
+        value, value - over, value + over, value - here, value + here, labels, items
+    )

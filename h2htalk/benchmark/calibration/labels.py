@@ -28,17 +28,25 @@ from h2htalk.benchmark.judge.rubric import HIGHEST, PLAN_QUALITIES, QUALITIES, q
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.data.files import read_sealed, write_sealed, write_text
-from h2htalk.data.imports.harness_log import read_rows
+from h2htalk.data.imports.csv_rows import read_rows
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.rounds.item_sources import scenario_item
+from h2htalk.rounds.platforms import require_platform
 from h2htalk.rounds.spreadsheets.item_text import cell_text, item_blocks, join_blocks
 from h2htalk.rounds.texts.interface import interface_text
 from h2htalk.text.escaping import harmless_cell
 
-COLUMNS = ("id", "sample", "subtask", "scenario", "reply", "rating")  # to fill in; `subtask`, `scenario` are not read
+COLUMNS = (
+    "id",
+    "sample",
+    "subtask",
+    "scenario",
+    "reply",
+    "rating",
+)  # to fill in; `subtask`, `scenario` are not read
 _QUALITIES = (*QUALITIES, *PLAN_QUALITIES)
 _KNOWN = dict.fromkeys((*COLUMNS, "annotator", *_QUALITIES))
 # Of an answer: annotator -> 0 to 5. Without a column `annotator` the name is empty.
@@ -56,24 +64,41 @@ def read_labels(run: Run, path: Path) -> Labels:
     labels: dict[SampleKey, dict[str, float]] = {}
     ids = {shown: s for s in run.data.split.scenarios for shown in (s.id, harmless_cell(s.id))}
     for where, row in read_rows(path):
-        if "id" not in row or not row.keys() <= _KNOWN.keys() or ("rating" in row and row.keys() & {*_QUALITIES}):
+        if (
+            "id" not in row
+            or not row.keys() <= _KNOWN.keys()
+            or ("rating" in row and row.keys() & {*_QUALITIES})
+        ):
             raise ConfigError(
                 f"{path}: needs the columns id and rating, or id and the rubric's qualities in its place; it may have "
                 f"{', '.join(_KNOWN)}, and no others"
             )
-        scenario, sample = ids.get(row["id"]), row.get("sample") or "0"
+        scenario = ids.get(row["id"])
+        sample = row.get("sample") or "0"
         key = ("" if scenario is None else scenario.id, int(sample) if sample.isdecimal() else -1)
         if scenario is None or not isinstance(answer := run.answers.get(key), Response):
-            raise DataError(f"{where}: the run has no answer {quoted(sample)} to an item {quoted(row['id'])}")
-        given = (answer.answer.split(), harmless_cell(answer.answer).split())  # spreadsheets change white space
+            raise DataError(
+                f"{where}: the run has no answer {quoted(sample)} to an item {quoted(row['id'])}"
+            )
+        given = (
+            answer.answer.split(),
+            harmless_cell(answer.answer).split(),
+        )  # spreadsheets change white space
         if (shown := row.get("reply", "").split()) and shown not in given:
-            raise DataError(f"{where}: the reply is not the run's answer; name the run that was labelled")
+            raise DataError(
+                f"{where}: the reply is not the run's answer; name the run that was labelled"
+            )
         names = ("rating",) if "rating" in row else qualities_of(scenario.subtask)
         if any(row.get(name) for name in names):  # rows that were not filled in are none
-            own, annotator = labels.setdefault(key, {}), row.get("annotator", "")
+            own = labels.setdefault(key, {})
+            annotator = row.get("annotator", "")
             if annotator in own:
-                raise DataError(f"{where}: a second label of this answer by the same annotator; see `annotator`")
-            own[annotator] = fmean(read_number(row.get(n, ""), f"{where}: {n}", 0, HIGHEST) for n in names)
+                raise DataError(
+                    f"{where}: a second label of this answer by the same annotator; see `annotator`"
+                )
+            own[annotator] = fmean(
+                read_number(row.get(n, ""), f"{where}: {n}", 0, HIGHEST) for n in names
+            )
     return labels
 
 
@@ -82,7 +107,10 @@ def read_number(cell: str, where: str, least: float = -math.inf, most: float = m
     with suppress(ValueError):
         if math.isfinite(value := float(cell)) and least <= value <= most:
             return value
-    raise DataError(f"{where} is {quoted(cell)}; write a number" + f" from {least:g} to {most:g}" * math.isfinite(most))
+    raise DataError(
+        f"{where} is {quoted(cell)}; write a number"
+        + f" from {least:g} to {most:g}" * math.isfinite(most)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +131,9 @@ class JudgedRun:
             replace(
                 item,
                 people=fmean(fmean(labels[key].values()) for key in rated[name]),
-                panel=tuple(map(fmean, zip(*(self.ratings[key].known for key in rated[name]), strict=True))),
+                panel=tuple(
+                    map(fmean, zip(*(self.ratings[key].known for key in rated[name]), strict=True))
+                ),
                 whole=len(rated[name]) == self.run.data.spec.samples,
             )
             for name, item in self.items.items()
@@ -115,15 +145,21 @@ def load_judged(path: Path) -> JudgedRun:
     """Load a judged run. Raises ConfigError where it was not judged."""
     run = load_run(path)
     judging = require_judging(run.data.folder)
-    ratings = rate_answers(run.data.folder, judging, run.answers, run.data.split.scenarios)
-    items, clusters = {}, clusters_of(run.data.split.scenarios)
+    ratings = rate_answers(run.data.folder, judging, run.counted, run.data.split.scenarios)
+    items = {}
+    clusters = clusters_of(run.data.split.scenarios)
     for s in judging.judged(run.data.split.scenarios):
         keys = [(s.id, sample) for sample in range(run.data.spec.samples)]
         own = [one for key in keys if (one := ratings.get(key)) and None not in one.judges]
         if len(own) == len(keys):
-            replies = [reply.answer for key in keys if isinstance(reply := run.answers[key], Response)]
-            score, length = fmean(fmean(one.known) for one in own), fmean(math.log(1 + len(one)) for one in replies)
-            items[s.id] = JudgedItem(s.id, s.subtask, clusters[s.id], score, run.item_scores[s.id].s, length)
+            replies = [
+                reply.answer for key in keys if isinstance(reply := run.answers[key], Response)
+            ]
+            score = fmean(fmean(one.known) for one in own)
+            length = fmean(math.log(1 + len(one)) for one in replies)
+            items[s.id] = JudgedItem(
+                s.id, s.subtask, clusters[s.id], score, run.item_scores[s.id].s, length
+            )
     return JudgedRun(run, judging, ratings, items)
 
 
@@ -151,7 +187,8 @@ class LabelPlan:
 
 def read_plan(run: Path) -> LabelPlan | None:
     """Read the plan of a run, None where there is none. Raises DataError where it was edited."""
-    path, advice = run / JUDGEMENTS / PLAN, "restore it"
+    path = run / JUDGEMENTS / PLAN
+    advice = "restore it"
     try:
         return read_record(LabelPlan, read_sealed(path, advice), str(path), advice=f"; {advice}")
     except FileNotFoundError:
@@ -183,8 +220,12 @@ def plan_labels(
         out: a new CSV file to fill in, which does not show the judges' score. round_out: the folder of a round to open
             on these answers, with `round_options` as `open_rating_round` takes them. Without both nothing is drawn.
     """
+    if round_out is not None:
+        require_platform(round_options or {})
     judged = load_judged(path)
-    items = [one for one in judged.items.values() if SUBTASKS[one.subtask].level] or list(judged.items.values())
+    items = [one for one in judged.items.values() if SUBTASKS[one.subtask].level] or list(
+        judged.items.values()
+    )
     groups = groups_of(items)
     apart = drawn_apart_from(groups)
     least = LEAST_DRAWN if ALL_LEVELS in groups else apart
@@ -192,22 +233,40 @@ def plan_labels(
     if pilot is not None:
         pairs = judged.labelled(read_labels(judged.run, pilot))
         if len(pairs) < LEAST:
-            raise ConfigError(f"{pilot}: labels {counted(len(pairs), 'item')} with a judge's score; {LEAST} are needed")
-        spread, source = stdev(one.error for one in pairs), f"measured on {counted(len(pairs), 'item')}"
+            raise ConfigError(
+                f"{pilot}: labels {counted(len(pairs), 'item')} with a judge's score; {LEAST} are needed"
+            )
+        spread = stdev(one.error for one in pairs)
+        source = f"measured on {counted(len(pairs), 'item')}"
     if half_width is not None and half_width >= LEAST_HALF_WIDTH and labels is None:
         labels = max(least, labels_needed(half_width, len(items), spread))
         source = f"standard deviation of the judges' error: {spread:.2f}, {source}"
     elif labels is None or half_width is not None:
         raise ConfigError(f"name one of --half-width ({LEAST_HALF_WIDTH} or more) and --labels")
     if not least <= labels <= len(items):
-        raise ConfigError(f"--labels is {labels}; it must be {least} to {len(items)}, the items with a score")
-    drawing = "--out or --open draws them" if out is None and round_out is None else "drawn by judge score"
-    serve = listed([SUBTASKS[name].title if name in SUBTASKS else name for name in groups if name != ALL_LEVELS])
+        raise ConfigError(
+            f"--labels is {labels}; it must be {least} to {len(items)}, the items with a score"
+        )
+    drawing = (
+        "--out or --open draws them"
+        if out is None and round_out is None
+        else "drawn by judge score"
+    )
+    serve = listed(
+        [
+            SUBTASKS[name].title if name in SUBTASKS else name
+            for name in groups
+            if name != ALL_LEVELS
+        ]
+    )
     if labels < apart:
         serve += f" together; each by itself needs {apart} labels, as `calibrate` would refuse it"
     elif ALL_LEVELS in groups:
         serve += ", each by itself and together"
-    notes = [f"{labels} of {counted(len(items), 'item')} to label; {drawing}", f"the labels serve {serve}"]
+    notes = [
+        f"{labels} of {counted(len(items), 'item')} to label; {drawing}",
+        f"the labels serve {serve}",
+    ]
     notes += [] if half_width is None else [source]
     if out is None and round_out is None:
         return notes
@@ -218,11 +277,15 @@ def plan_labels(
     plan = LabelPlan(seed, judged.judging.judges, tuple(map(answer_id, answers)), strata, serves)
     file = path / JUDGEMENTS / PLAN
     if read_plan(path) not in (None, plan):
-        raise ConfigError(f"{file}: the run has another plan; remove it, and its labels count as not drawn")
+        raise ConfigError(
+            f"{file}: the run has another plan; remove it, and its labels count as not drawn"
+        )
     if out is not None:
         write_text(out, label_sheet(judged, answers))
     if round_out is not None:
-        notes += open_rating_round(judged.run, [(one.id, 0) for one in drawn], round_out, round_options or {})[1]
+        notes += open_rating_round(
+            judged.run, [(one.id, 0) for one in drawn], round_out, round_options or {}
+        )[1]
     write_sealed(file, asdict(plan))
     return notes
 
@@ -238,14 +301,22 @@ def label_sheet(judged: JudgedRun, answers: Sequence[Response]) -> str:
         item = scenario_item(scenario := scenarios[answer.id], judged.run.data.split.personas)
         notice = f"{interface_text(item.notice, item.language)}\n\n" if item.crisis else ""
         text = cell_text(notice + join_blocks(item_blocks(item, item.language), titled=True))
-        cells = (harmless_cell(answer.id), 0, scenario.subtask, text, harmless_cell(answer.answer), "")
+        cells = (
+            harmless_cell(answer.id),
+            0,
+            scenario.subtask,
+            text,
+            harmless_cell(answer.answer),
+            "",
+        )
         writer.writerow(cells)
     return output.getvalue()
 
 
 def groups_of(items: Sequence[JudgedItem]) -> dict[str, list[JudgedItem]]:
     """The items of each figure that labels can serve: of `levels` and each level, else of each dimension."""
-    levels, groups = any(SUBTASKS[one.subtask].level for one in items), defaultdict[str, list[JudgedItem]](list)
+    levels = any(SUBTASKS[one.subtask].level for one in items)
+    groups = defaultdict[str, list[JudgedItem]](list)
     for one in items:
         groups[one.subtask if levels else SUBTASKS[one.subtask].dimension].append(one)
     return ({ALL_LEVELS: list(items)} if levels else {}) | dict(sorted(groups.items()))
@@ -254,7 +325,11 @@ def groups_of(items: Sequence[JudgedItem]) -> dict[str, list[JudgedItem]]:
 def drawn_apart_from(groups: Mapping[str, Sequence[JudgedItem]]) -> int:
     """Return the number of labels from which each level, or each dimension, is drawn by itself."""
     sizes = [len(own) for name, own in groups.items() if name != ALL_LEVELS]
-    return LEAST_DRAWN if len(sizes) == 1 else min(sum(sizes), math.ceil(APART * sum(sizes) / min(sizes)))
+    return (
+        LEAST_DRAWN
+        if len(sizes) == 1
+        else min(sum(sizes), math.ceil(APART * sum(sizes) / min(sizes)))
+    )
 
 
 def draw_by_level(
@@ -264,15 +339,27 @@ def draw_by_level(
     drawn by itself where all of them get enough labels, else they are drawn together."""
     groups = groups_of(items)
     apart = labels >= drawn_apart_from(groups)
-    serves = tuple(name for name, own in groups.items() if name == ALL_LEVELS or (apart and len(own) > 1))
-    parts = {name: own for name, own in groups.items() if name != ALL_LEVELS} if apart else {"": list(items)}
+    serves = tuple(
+        name for name, own in groups.items() if name == ALL_LEVELS or (apart and len(own) > 1)
+    )
+    parts = (
+        {name: own for name, own in groups.items() if name != ALL_LEVELS}
+        if apart
+        else {"": list(items)}
+    )
     exact = {name: labels * len(own) / len(items) for name, own in parts.items()}
     left = labels - sum(map(int, exact.values()))
-    one_more = sorted(exact, key=lambda name: int(exact[name]) - exact[name])[:left]  # the largest remainders
+    one_more = sorted(exact, key=lambda name: int(exact[name]) - exact[name])[
+        :left
+    ]  # the largest remainders
     drawn: set[str] = set()
     strata: dict[str, str] = {}
     for name, own in parts.items():
         scores = [one.score for one in own]
-        drawn |= {own[at].id for at in draw_labels(scores, int(exact[name]) + (name in one_more), seed)}
-        strata |= {one.id: f"{name}/{h}" for one, h in zip(own, strata_of(scores, seed), strict=True)}
+        drawn |= {
+            own[at].id for at in draw_labels(scores, int(exact[name]) + (name in one_more), seed)
+        }
+        strata |= {
+            one.id: f"{name}/{h}" for one, h in zip(own, strata_of(scores, seed), strict=True)
+        }
     return [one for one in items if one.id in drawn], strata, serves

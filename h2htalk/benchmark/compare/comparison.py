@@ -22,12 +22,14 @@ from h2htalk.benchmark.compare.scored_items import (
     read_folder_items,
     read_log_items,
 )
+from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED
 from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report.charts import Mark, interval_plot
 from h2htalk.benchmark.statistics import (
     Difference,
     PairedResult,
     detectable_difference,
+    figure_means,
     figure_weights,
     holm,
     items_needed,
@@ -35,18 +37,21 @@ from h2htalk.benchmark.statistics import (
     paired_result,
 )
 from h2htalk.data.files import write_text
-from h2htalk.data.imports.harness_log import is_opencompass
-from h2htalk.data.records import AnyPath, as_path
-from h2htalk.data.signature import differing_keys
+from h2htalk.data.imports.opencompass_folder import is_opencompass
+from h2htalk.data.settings import AnyPath, as_path
+from h2htalk.data.signature import FILTERED_KEY, VERSION_KEYS, differing_keys, rescoring_advice
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed
+from h2htalk.progress import counted_items
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
 
 Text = TypeVar("Text", str, str | None)
 # Figures that are tested together, so that p is adjusted for their number and for that of the runs.
-CELLS, AVERAGES, HEADLINE = "subtasks", "dimensions", "headline"
+CELLS = "subtasks"
+AVERAGES = "dimensions"
+HEADLINE = "headline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,8 @@ class Moved:
 
     def difference(self, unscored: float = 0.0) -> float:
         """B minus A; an unscored B is at `unscored` (0 or 100), an unscored A at the other end."""
-        a, b = self.a.value, self.b.value
+        a = self.a.value
+        b = self.b.value
         return (unscored if b is None else b) - (100 - unscored if a is None else a)
 
 
@@ -117,7 +123,10 @@ class Comparison:
 
 
 def compare(
-    reference: AnyPath, *others: AnyPath, metric: str | Sequence[str] | None = None, scale: str | Sequence[str] = "0-1"
+    reference: AnyPath,
+    *others: AnyPath,
+    metric: str | Sequence[str] | None = None,
+    scale: str | Sequence[str] = "0-1",
 ) -> Comparison:
     """Compare runs with a reference run, on the items that both have a value for.
 
@@ -147,13 +156,22 @@ def compare(
     logs = [path for path in paths if not path.is_dir() or is_opencompass(path)]
     scales = dict(zip(logs, _for_each(scale, len(logs), "--scale"), strict=True))
     if not logs and scale != "0-1":
-        raise ConfigError("--scale is of logs of other harnesses; the scores of runs have one scale")
-    runs = [
-        read_log_items(path, name, scales[path]) if path in scales else read_folder_items(path, name)
-        for path, name in zip(paths, metrics, strict=True)
-    ]
+        raise ConfigError(
+            "--scale is of logs of other harnesses; the scores of runs have one scale"
+        )
+    runs = []
+    for path, name in counted_items("reading runs", list(zip(paths, metrics, strict=True))):
+        run = (
+            read_log_items(path, name, scales[path])
+            if path in scales
+            else read_folder_items(path, name)
+        )
+        runs.append(run)
     if len({run.label for run in runs}) < len(runs):
-        runs = [replace(run, label=f"{run.label} in {path.name}") for run, path in zip(runs, paths, strict=True)]
+        runs = [
+            replace(run, label=f"{run.label} in {path.name}")
+            for run, path in zip(runs, paths, strict=True)
+        ]
     return compare_items(runs, by_metric=metric is not None)
 
 
@@ -161,7 +179,9 @@ def _for_each(given: Text | Sequence[Text], number: int, option: str) -> Sequenc
     """One value for each: a single one is of all."""
     values = [given] if given is None or isinstance(given, str) else given
     if len(values) not in (1, number):
-        raise ConfigError(f"{option} is given {len(values)} times; name one for all, or one for each of {number}")
+        raise ConfigError(
+            f"{option} is given {len(values)} times; name one for all, or one for each of {number}"
+        )
     return [values[0]] * number if len(values) == 1 else values
 
 
@@ -171,25 +191,58 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     for b in others:
         one, other = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
         foreign = bool(a.harness or b.harness)
-        unlike = one != other and not (by_metric and foreign and not {one, other} <= {*METRIC_NAMES})
+        unlike = one != other and not (
+            by_metric and foreign and not {one, other} <= {*METRIC_NAMES}
+        )
         if not foreign and not (unlike and by_metric):
             of_metric = differing_keys(a.meaning(), b.meaning())
             if different := of_metric if by_metric else a.signature.differing(b.signature):
-                of_runs = not by_metric and not any("study" in run.signature.protocol for run in (a, b))
-                advice = "; --metric lexical, or s where both have it, compares them; for J judge both" * of_runs
-                differ = f"they differ in {', '.join(different)}{advice}"
+                differ = (
+                    f"they differ in {', '.join(different)}{_advice(a, b, different, by_metric)}"
+                )
                 raise ConfigError(f"{a.label} and {b.label} cannot be compared; {differ}")
         if unlike:
             raise ConfigError(
                 f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}: a difference of two metrics says "
                 "nothing; name the same metric of both, once for each run and log: --metric A --metric B"
             )
-    pairs, adjusted = [_pair(a, b) for b in others], dict[tuple[int, str], float]()
-    for family in (CELLS, AVERAGES, HEADLINE):  # p is adjusted for all figures of a family in all pairs
-        adjusted |= holm({(n, r.key): r.p for n, pair in enumerate(pairs) for r in pair.rows if r.family == family})
+    pairs = [_pair(a, b) for b in counted_items("comparing runs", others)]
+    adjusted: dict[tuple[int, str], float] = {}
+    for family in (
+        CELLS,
+        AVERAGES,
+        HEADLINE,
+    ):  # p is adjusted for all figures of a family in all pairs
+        adjusted |= holm(
+            {
+                (n, r.key): r.p
+                for n, pair in enumerate(pairs)
+                for r in pair.rows
+                if r.family == family
+            }
+        )
     for n, pair in enumerate(pairs):
-        pairs[n] = replace(pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows))
-    return Comparison(a, tuple(pairs), {run.label: figures for run in runs if (figures := _by_sample(run))})
+        pairs[n] = replace(
+            pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows)
+        )
+    return Comparison(
+        a, tuple(pairs), {run.label: figures for run in runs if (figures := _by_sample(run))}
+    )
+
+
+def _advice(a: ScoredItems, b: ScoredItems, different: Sequence[str], by_metric: bool) -> str:
+    """Say what makes two runs comparable whose protocols differ in these keys; nothing where nothing does."""
+    studies = any("study" in run.signature.protocol for run in (a, b))
+    keys = {one.partition(" ")[0] for one in different}
+    score = "h2htalk study score RUN" if studies else "h2htalk score RUN"
+    if FILTERED_KEY in keys:
+        return f"; give both one rule for filtered replies: {score} --filtered RULE"
+    advice = ""
+    if keys & VERSION_KEYS:
+        advice = rescoring_advice(a.signature, b.signature, score)
+    if not by_metric and not studies and not keys <= VERSION_KEYS:
+        advice += "; --metric lexical, or s where both have it, compares them; for J judge both"
+    return advice
 
 
 def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
@@ -204,33 +257,67 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     moved = [one for one in same if one.a.values and one.b.values]
     if not moved:
         also = f"; those that ask something else under one id: {listed(changed)}" if changed else ""
-        raise ConfigError(f"{a.label} and {b.label} have no item in common that both have a value for{also}")
+        raise ConfigError(
+            f"{a.label} and {b.label} have no item in common that both have a value for{also}"
+        )
     moved.sort(key=lambda one: (-abs(one.difference()), one.id))
     shared = {one.id for one in moved} | {*changed}
     only_a, only_b = (
-        tuple(sorted(name for name, item in run.items.items() if item.values and name not in shared)) for run in (a, b)
+        tuple(
+            sorted(name for name, item in run.items.items() if item.values and name not in shared)
+        )
+        for run in (a, b)
     )
     if len(same) > len(moved):
         low, high = (fmean(one.difference(end) for one in same) for end in (0.0, 100.0))
-        notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}")
+        notes.append(
+            f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}"
+        )
     ends = [(one.low, one.high) for one in (a.corrected, b.corrected) if one is not None]
     halves = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
     if a.corrected and b.corrected and len(halves) == 2:
         # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
-        own, other, half = a.corrected.value or 0.0, b.corrected.value or 0.0, math.hypot(halves[0], halves[1])
+        own = a.corrected.value or 0.0
+        other = b.corrected.value or 0.0
+        half = math.hypot(halves[0], halves[1])
         notes.append(
             f"levels I to III corrected by people's labels: A {own:.2f}, B {other:.2f}, B - A {other - own:+.2f} "
             f"[{other - own - half:+.2f}, {other - own + half:+.2f}]; the table above is by the judge alone"
         )
+    notes.extend(_typography(a, b, moved))
     counts = tuple(_counts(run, len(moved)) for run in (a, b))
     return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, changed, tuple(notes), counts)
 
 
+def _typography(a: ScoredItems, b: ScoredItems, moved: Sequence[Moved]) -> Iterator[str]:
+    """Say what the difference is where quotes, dashes and widths have one form, in runs that have this figure."""
+    both = [item for item in moved if item.id in a.folded and item.id in b.folded]
+    if not both:
+        return
+    items = [item.a for item in both]
+    of_a = _means(items, [a.folded[item.id] for item in both])
+    of_b = _means(items, [b.folded[item.id] for item in both])
+    key = "overall" if "overall" in of_a else "items_mean"
+    mean_a = of_a[key]
+    mean_b = of_b[key]
+    yield (
+        f"lexical mean, folded (quotes, dashes and widths in one form), {title_of(key).lower()}: A {mean_a:.2f}, "
+        f"B {mean_b:.2f}, B - A {mean_b - mean_a:+.2f}; --metric {LEXICAL_FOLDED} tests it"
+    )
+
+
 def _counts(run: ScoredItems, paired: int) -> dict[str, Any]:
     items = run.items.values()
-    failed, scored = sum(item.failed for item in items), sum(bool(item.values) for item in items)
-    answered, reasons = len(items) - failed, Counter(item.unscored for item in items if item.unscored)
-    found = {"asked": len(items), "answered": answered, "failed": failed, "unscored": answered - scored}
+    failed = sum(item.failed for item in items)
+    scored = sum(bool(item.values) for item in items)
+    answered = len(items) - failed
+    reasons = Counter(item.unscored for item in items if item.unscored)
+    found = {
+        "asked": len(items),
+        "answered": answered,
+        "failed": failed,
+        "unscored": answered - scored,
+    }
     return {**found, "unpaired": scored - paired, "reasons": dict(reasons.most_common())}
 
 
@@ -238,36 +325,58 @@ def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
     """The figures with their tests, p not adjusted yet."""
     items = [one.a for one in moved]
     results = _figures(items, [one.difference() for one in moved])
-    a, b = (_figures(items, [one.value or 0.0 for one in own]) for own in (items, [one.b for one in moved]))
+    a = _means(items, [one.value or 0.0 for one in items])
+    b = _means(items, [one.b.value or 0.0 for one in moved])
     headline = "overall" if "overall" in results else "items_mean"
     for key, result in results.items():
         family = CELLS if key in SUBTASKS else HEADLINE if key == headline else AVERAGES
         if family != AVERAGES or key.endswith("_avg"):
             p = result.p()
-            yield Row(key, family, a[key].mean, b[key].mean, result, p, p)
+            yield Row(key, family, a[key], b[key], result, p, p)
 
 
 def _figures(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, PairedResult]:
     """The figures of Table 2 of one value an item; logs of other harnesses know no subtasks, and have one figure."""
-    own = [Difference(item.subtask, item.cluster, value) for item, value in zip(items, values, strict=True)]
+    own = [
+        Difference(item.subtask, item.cluster, value)
+        for item, value in zip(items, values, strict=True)
+    ]
     return paired_figures(own) if items[0].subtask else {"items_mean": paired_result(own)}
+
+
+def _means(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, float]:
+    """The means of `_figures`."""
+    own = [
+        Difference(item.subtask, item.cluster, value)
+        for item, value in zip(items, values, strict=True)
+    ]
+    return (
+        figure_means(own) if items[0].subtask else {"items_mean": fmean(one.value for one in own)}
+    )
 
 
 def _by_sample(run: ScoredItems) -> tuple[float, ...]:
     """The headline figure of each sample; empty for a single sample."""
     scored = [item for item in run.items.values() if item.values]
     samples = min(len(item.values) for item in scored)
-    figures = [_figures(scored, [item.values[k] for item in scored]) for k in range(samples if samples > 1 else 0)]
-    return tuple((one.get("overall") or one["items_mean"]).mean for one in figures)
+    if samples < 2:
+        return ()
+    figures = [_means(scored, [item.values[k] for item in scored]) for k in range(samples)]
+    return tuple(one["overall"] if "overall" in one else one["items_mean"] for one in figures)
 
 
-TITLES = {"overall": "Overall", "items_mean": "Mean over items", **{k: one.title for k, one in SUBTASKS.items()}}
+TITLES = {
+    "overall": "Overall",
+    "items_mean": "Mean over items",
+    **{k: one.title for k, one in SUBTASKS.items()},
+}
 FIELDS = (
     "run", "figure", "family", "a", "b", "difference", "low", "high", "p", "p_holm", "effect", "detectable", "items",
     "clusters",
 )  # fmt: skip
 _METHODS = (
     "p: sign-flip test by cluster; p Holm: adjusted for the figures of its block and all runs.",
+    "95 % interval: every difference that this test does not reject, so that it leaves out 0 where p is below .05.",
     "*: p Holm below .05; detects: the difference that as many items find four times in five.",
 )
 
@@ -281,8 +390,22 @@ def figures_table(comparison: Comparison) -> Table:
     """Every figure of each pair in full, on the 0-100 scale."""
     rows = []
     for b, row in ((one.b, row) for one in comparison.pairs for row in one.rows):
-        r, begin = row.result, (b.label, row.key, row.family, row.a, row.b)
-        rows.append((*begin, r.mean, r.low, r.high, row.p, row.p_holm, r.effect, r.detectable, r.items, r.clusters))
+        r = row.result
+        begin = (b.label, row.key, row.family, row.a, row.b)
+        rows.append(
+            (
+                *begin,
+                r.mean,
+                r.low,
+                r.high,
+                row.p,
+                row.p_holm,
+                r.effect,
+                r.detectable,
+                r.items,
+                r.clusters,
+            )
+        )
     return Table("", FIELDS, rows)
 
 
@@ -292,11 +415,14 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
     for _, block in groupby(pair.rows, key=attrgetter("family")):
         rows.append(())
         for row in block:
-            r, holm = row.result, p_text(row.p_holm) + "* "[row.p_holm >= 0.05]
+            r = row.result
+            holm = p_text(row.p_holm) + "* "[row.p_holm >= 0.05]
             ends = "" if r.low is None or r.high is None else f"{r.low:+.2f} to {r.high:+.2f}"
             means = f"{row.a:.2f}", f"{row.b:.2f}", f"{r.mean:+.2f}"
             detects = "" if r.detectable is None else f"{r.detectable:.2f}"
-            rows.append((title_of(row.key), f"{r.items:,}", *means, ends, p_text(row.p), holm, detects))
+            rows.append(
+                (title_of(row.key), f"{r.items:,}", *means, ends, p_text(row.p), holm, detects)
+            )
     title = f"Paired differences of {comparison.metric} times 100. A: {comparison.a.label}; B: {pair.b.label}"
     header = ("", "items", "A", "B", "B - A", "95 % interval", "p", "p Holm ", "detects")
     return Table(title, header, rows[1:], [*_notes(pair), *_METHODS])
@@ -304,15 +430,22 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
 
 def _notes(pair: Pair) -> Iterator[str]:
     """The verdict, what is not in the figures of a pair, and what they rest on."""
-    row, p = pair.headline, p_text(pair.headline.p_holm)
+    row = pair.headline
+    p = p_text(pair.headline.p_holm)
     if row.p_holm < 0.05:
         yield f"{title_of(row.key)}: B is {'above' if row.result.mean > 0 else 'below'} A (p {p})."
     else:
-        could = "" if (found := row.result.detectable) is None else f"; {found:.2f} could have been found"
+        could = (
+            ""
+            if (found := row.result.detectable) is None
+            else f"; {found:.2f} could have been found"
+        )
         yield f"{title_of(row.key)}: no difference shown (p {p}{could})."
     yield from pair.notes
+    if any(row.result.low is None for row in pair.rows):
+        yield "no interval where all differences are 0, or with fewer than six clusters: no test of so few rejects any"
     if any(row.result.error is None for row in pair.rows):
-        yield "no interval where all differences are 0, or where a subtask has one item or one cluster of items"
+        yield "detects is empty where all differences are 0, or where a subtask has one item or one cluster of items"
     for side, counts in zip("AB", pair.counts, strict=True):
         why = ", ".join(f"{reason} {n:,}" for reason, n in counts["reasons"].items())
         shown = ", ".join(f"{what} {n:,}" for what, n in counts.items() if what != "reasons")
@@ -336,7 +469,10 @@ def to_text(comparison: Comparison, format: str) -> str:
     if format == "terminal":
         parts = [f"A: {comparison.a.label} on {comparison.a.split}; {comparison.metric}, times 100"]
         for table, pair in zip(tables, comparison.pairs, strict=True):
-            moved = [(f"{m.difference():+.2f}", f"{m.a.value:.2f}", f"{m.b.value:.2f}", m.id) for m in pair.moved[:5]]
+            moved = [
+                (f"{m.difference():+.2f}", f"{m.a.value:.2f}", f"{m.b.value:.2f}", m.id)
+                for m in pair.moved[:5]
+            ]
             parts.append(replace(table, title=f"B: {pair.b.label} on {pair.b.split}").to_terminal())
             parts.append(Table("", ("moved most", "A", "B", "item"), moved).to_terminal())
         parts += [f"{name}: {note}" for name, note in _spreads(comparison)]
@@ -348,7 +484,10 @@ def to_text(comparison: Comparison, format: str) -> str:
         "pairs": [
             {
                 "run": pair.b.label,
-                "items": [{"id": m.id, "subtask": m.a.subtask, "a": m.a.value, "b": m.b.value} for m in pair.moved],
+                "items": [
+                    {"id": m.id, "subtask": m.a.subtask, "a": m.a.value, "b": m.b.value}
+                    for m in pair.moved
+                ],
                 **{name: getattr(pair, name) for name in ("only_a", "only_b", "changed", "notes")},
                 "counts": dict(zip("ab", pair.counts, strict=True)),
             }
@@ -362,7 +501,10 @@ def to_text(comparison: Comparison, format: str) -> str:
 def _spreads(comparison: Comparison) -> Iterator[tuple[str, str]]:
     for name, figures in comparison.spreads.items():
         shown = ", ".join(f"{figure:.2f}" for figure in figures)
-        yield printable(name), f"{shown} by sample of its answers, standard deviation {stdev(figures):.2f}"
+        yield (
+            printable(name),
+            f"{shown} by sample of its answers, standard deviation {stdev(figures):.2f}",
+        )
 
 
 def write_comparison(comparison: Comparison, out: Path) -> None:
@@ -371,12 +513,24 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
         write_text(out / f"compare.{name}", to_text(comparison, format))
     pairs = []
     for pair in comparison.pairs:
-        table, rows = pair_table(comparison, pair), [(title_of(row.key), row.result) for row in pair.rows]
+        table = pair_table(comparison, pair)
+        rows = [(title_of(row.key), row.result) for row in pair.rows]
         marks = [Mark(title, r.mean, r.low, r.high, ticks=(0.0,), signed=True) for title, r in rows]
-        lines = [(*row[:4], f"{row[4]} ({row[5]})".removesuffix(" ()"), *row[6:]) for row in table.rows if row]
+        lines = [
+            (*row[:4], f"{row[4]} ({row[5]})".removesuffix(" ()"), *row[6:])
+            for row in table.rows
+            if row
+        ]
         table = replace(table, header=(*table.header[:5], *table.header[6:]), rows=lines)
-        pairs.append((pair, table, interval_plot("Differences of B from A", table.notes[0], "B - A", marks)))
-    view = {"a": comparison.a, "metric": comparison.metric, "pairs": pairs, "spreads": [*_spreads(comparison)]}
+        pairs.append(
+            (pair, table, interval_plot("Differences of B from A", table.notes[0], "B - A", marks))
+        )
+    view = {
+        "a": comparison.a,
+        "metric": comparison.metric,
+        "pairs": pairs,
+        "spreads": [*_spreads(comparison)],
+    }
     view |= {"tiles": (), "clean": printable_lines, "titles": TITLES}
     write_text(out / "compare.html", render_page(files("h2htalk.benchmark.compare") / "page", view))
 
@@ -384,7 +538,7 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
 SAMPLES = (1, 2, 3, 5, 10)
 # Standard deviations of paired differences, in points: two similar models, and two that differ much.
 ASSUMED = (10.0, 15.0, 20.0, 25.0, 30.0)
-LIMITS = (50, 100, 154, 350, 1000, 4650)
+ITEMS = (50, 100, 154, 350, 1000, 4650)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,13 +556,16 @@ class Plan:
 
 
 def plan(
-    difference: float, runs: Sequence[AnyPath] = (), limits: Sequence[int] = LIMITS, metric: str | None = None
+    difference: float,
+    runs: Sequence[AnyPath] = (),
+    items: Sequence[int] = ITEMS,
+    metric: str | None = None,
 ) -> Plan:
     """Say how many items find a difference, in points (0-100), four times in five.
 
     Args:
         runs: two scored runs, whose differences an item vary as those to come will; none: a range is shown.
-        limits: numbers of items whose detectable difference is told.
+        items: numbers of items for which to report the detectable difference.
         metric: as of `compare`.
 
     Examples:
@@ -424,25 +581,42 @@ def plan(
         raise ConfigError(f"--difference {difference:g}: must be 0.01 to 100 points")
     if not runs:
         needed = {(sd, 1): items_needed(difference, sd) for sd in ASSUMED}
-        return Plan(difference, needed, {(sd, n): detectable_difference(sd, n) for sd in ASSUMED for n in limits})
+        return Plan(
+            difference,
+            needed,
+            {(sd, n): detectable_difference(sd, n) for sd in ASSUMED for n in items},
+        )
     if len(runs) != 2:
         raise ConfigError(f"--runs takes two runs, not {len(runs)}")
     pair = compare(runs[0], runs[1], metric=metric).pairs[0]
     row = pair.headline.result
     if not row.error or row.df is None:
-        raise ConfigError("the two runs do not say how much differences vary; name two that differ in several items")
+        raise ConfigError(
+            "the two runs do not say how much differences vary; name two that differ in several items"
+        )
     # Of the weighted figure: as that many independent items of equal weight would have.
-    sd, df = row.error * math.sqrt(row.items), row.df / row.items
+    sd = row.error * math.sqrt(row.items)
+    df = row.df / row.items
     own, samples = _within(pair.moved, pair.headline.key)
-    own = min(own, sd**2 * samples)  # by chance answers can vary more than their means say; the runs' own sd holds
+    own = min(
+        own, sd**2 * samples
+    )  # by chance answers can vary more than their means say; the runs' own sd holds
     between = sd**2 - own / samples
     counts = sorted({*SAMPLES, samples}) if samples > 1 else (samples,)
-    needed = {(round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k), df) for k in counts}
+    needed = {
+        (round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k), df)
+        for k in counts
+    }
     seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
     if samples > 1:
         seen += f", of which {math.sqrt(own / samples):.1f} between answers to one item ({samples} an item)"
         seen += ". The answers to an item were averaged before the runs were compared."
-    return Plan(difference, needed, {(round(sd, 1), n): detectable_difference(sd, n, df) for n in limits}, seen)
+    return Plan(
+        difference,
+        needed,
+        {(round(sd, 1), n): detectable_difference(sd, n, df) for n in items},
+        seen,
+    )
 
 
 def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
@@ -454,10 +628,13 @@ def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
     if samples < 2:
         return 0.0, 1
     counts = Counter(one.a.subtask for one in moved)
-    weights = figure_weights(counts)[figure] or dict(counts)  # a log of another harness has no subtasks
+    weights = figure_weights(counts)[figure] or dict(
+        counts
+    )  # a log of another harness has no subtasks
     mass = math.fsum(weights.values())
     return len(moved) * math.fsum(
-        (variance(one.a.values) + variance(one.b.values)) * (weights[one.a.subtask] / mass / counts[one.a.subtask]) ** 2
+        (variance(one.a.values) + variance(one.b.values))
+        * (weights[one.a.subtask] / mass / counts[one.a.subtask]) ** 2
         for one in moved
     ), samples
 
@@ -465,11 +642,20 @@ def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
 def plan_tables(made: Plan) -> tuple[Table, Table]:
     """How many items find the difference, and what fewer items find."""
     needed = [(items, samples, sd) for (sd, samples), items in made.needed.items()]
-    title = f"To find a difference of {made.difference:g} points four times in five (two-sided, 5 %)"
-    head = ("items", "answers an item", "standard deviation" if not made.seen else "standard deviation of the two runs")
+    title = (
+        f"To find a difference of {made.difference:g} points four times in five (two-sided, 5 %)"
+    )
+    head = (
+        "items",
+        "answers an item",
+        "standard deviation" if not made.seen else "standard deviation of the two runs",
+    )
     sds = list(dict.fromkeys(sd for sd, _ in made.detectable))
-    rows = [(n, *(made.detectable[sd, n] for sd in sds)) for n in dict.fromkeys(n for _, n in made.detectable)]
-    found = "What fewer items find (--limit), with the same answers an item"
+    rows = [
+        (n, *(made.detectable[sd, n] for sd in sds))
+        for n in dict.fromkeys(n for _, n in made.detectable)
+    ]
+    found = "What fewer items find (--items), with the same answers an item"
     return (
         Table(title, head, needed, [f"seen: {made.seen}"] if made.seen else ()),
         Table(found, ("items", *(f"sd {sd:g}" for sd in sds)), rows),

@@ -17,8 +17,10 @@ from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, item_score
 from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
-from h2htalk.data.imports.harness_log import read_rows
-from h2htalk.data.records import AnyPath, as_path
+from h2htalk.data.imports.csv_rows import read_rows
+from h2htalk.data.model_names import without_path
+from h2htalk.data.settings import AnyPath, as_path
+from h2htalk.data.signature import rescoring_advice
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.text.tables import Table
@@ -27,9 +29,12 @@ from h2htalk.text.tables import Table
 Ratings = dict[tuple[str, int | None], list[float]]
 
 
-def _read_benchmarks(path: Path | None, runs: Sequence[Run]) -> tuple[list[dict[str, float]], list[str]]:
+def _read_benchmarks(
+    path: Path | None, runs: Sequence[Run]
+) -> tuple[list[dict[str, float]], list[str]]:
     """Each run's scores by benchmark, and the names of rows that are no run's."""
-    found, others = [dict[str, float]() for _ in runs], list[str]()
+    found = [dict[str, float]() for _ in runs]
+    others = list[str]()
     for where, row in read_rows(path) if path else ():
         (_, name), *cells = row.items()
         if (at := _run_named(name, runs, where)) is None:
@@ -39,7 +44,9 @@ def _read_benchmarks(path: Path | None, runs: Sequence[Run]) -> tuple[list[dict[
         else:
             found[at] = {key: read_number(cell, f"{where}: {key}") for key, cell in cells if cell}
     if path and not any(found):
-        raise DataError(f"{path}: has no row named like one of {listed([run.summary.model for run in runs])}")
+        raise DataError(
+            f"{path}: has no row named like one of {listed([run.summary.model for run in runs])}"
+        )
     return found, others
 
 
@@ -47,22 +54,37 @@ def _read_ratings(path: Path | None, runs: Sequence[Run]) -> list[Ratings]:
     found: list[Ratings] = [{} for _ in runs]
     for where, row in read_rows(path) if path else ():
         if missing := {"id", "rating", *(["run"] if len(runs) > 1 else [])} - row.keys():
-            raise ConfigError(f"{path}: lacks the column {listed(sorted(missing))}; it has {listed(list(row))}")
+            raise ConfigError(
+                f"{path}: lacks the column {listed(sorted(missing))}; it has {listed(list(row))}"
+            )
         at = _run_named(row["run"], runs, where) if "run" in row else 0
         item = None if at is None else runs[at].item_scores.get(row["id"])
-        samples = {} if item is None else {"": None, **{str(one.sample): one.sample for one in item.samples}}
+        samples = (
+            {}
+            if item is None
+            else {"": None, **{str(one.sample): one.sample for one in item.samples}}
+        )
         if at is None or (sample := row.get("sample", "")) not in samples:
-            raise DataError(f"{where}: no run that is named here has such an item or sample: {quoted(row)}")
-        found[at].setdefault((row["id"], samples[sample]), []).append(read_number(row["rating"], f"{where}: rating"))
+            raise DataError(
+                f"{where}: no run that is named here has such an item or sample: {quoted(row)}"
+            )
+        found[at].setdefault((row["id"], samples[sample]), []).append(
+            read_number(row["rating"], f"{where}: rating")
+        )
     return found
 
 
 def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
     """The run of a name: as in tables, of its folder, or of the model alone."""
-    own = [(r.summary.model, r.data.folder.path.name, r.summary.signature.subject["model"]) for r in runs]
+    own = []
+    for run in runs:
+        model = run.summary.signature.subject["model"]
+        own.append((run.summary.model, run.data.folder.path.name, model, without_path(model)))
     found = [at for at, names in enumerate(own) if name in names]
     if len(found) > 1:
-        raise DataError(f"{where}: {quoted(name)} names {len(found)} runs; write the name of a run's folder")
+        raise DataError(
+            f"{where}: {quoted(name)} names {len(found)} runs; write the name of a run's folder"
+        )
     return found[0] if found else None
 
 
@@ -72,7 +94,9 @@ _DIMENSIONS = tuple(f"{name}_avg" for name in DIMENSIONS)
 _FIGURES = ("overall", *_DIMENSIONS, *SUBTASKS)
 _WITHIN = (*combinations(_DIMENSIONS, 2), *combinations(SUBTASKS, 2))
 # The names of columns in tables and figures; benchmarks keep theirs.
-TITLES = {name: name.upper().replace("_", "-") for name in _METRICS} | {name: title_of(name) for name in _FIGURES}
+TITLES = {name: name.upper().replace("_", "-") for name in _METRICS} | {
+    name: title_of(name) for name in _FIGURES
+}
 TITLES |= {"lexical": "Lexical mean", HUMAN: "Human rating"}
 Unit = tuple[str, Mapping[str, float]]  # a cluster, and values by column
 
@@ -104,23 +128,38 @@ class Correlations(NamedTuple):
         rows = []
         for one in self.pairs:
             if not {one.a, one.b} <= SUBTASKS.keys():
-                ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
+                ends = (
+                    ""
+                    if one.low is None or one.high is None
+                    else f"{one.low:+.2f} to {one.high:+.2f}"
+                )
                 rho = None if one.value is None else f"{one.value:+.2f}"
-                rows.append((f"{one.level}s", TITLES.get(one.a, one.a), TITLES.get(one.b, one.b), rho, ends, one.n))
+                rows.append(
+                    (
+                        f"{one.level}s",
+                        TITLES.get(one.a, one.a),
+                        TITLES.get(one.b, one.b),
+                        rho,
+                        ends,
+                        one.n,
+                    )
+                )
         method = "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
-        table = Table("", ("over", "", "", "rho", "95 % interval", "n"), rows, (*self.notes, method))
+        table = Table(
+            "", ("over", "", "", "rho", "95 % interval", "n"), rows, (*self.notes, method)
+        )
         return table.to_terminal() + "\n"
 
 
 def correlate(
-    runs: Sequence[AnyPath], *, ratings: AnyPath | None = None, scores: AnyPath | None = None
+    runs: Sequence[AnyPath], *, ratings: AnyPath | None = None, other_scores: AnyPath | None = None
 ) -> Correlations:
     """Correlate the figures of scored runs by rank: over items and dialogues within each run, over models.
 
     Args:
         ratings: a CSV file of people's ratings of replies: `id`, `rating` and, where needed, `sample` and `run`.
-        scores: a CSV file of other benchmarks, a row a model (named as in tables, as its run's folder or as the model
-            alone) and a column a benchmark.
+        other_scores: a CSV file of other benchmarks, a row a model (named as in tables, as its run's folder or as
+            the model alone) and a column a benchmark.
 
     Examples:
         >>> import h2htalk
@@ -132,15 +171,25 @@ def correlate(
         DataError: a folder is no scored run, or a table cannot be read.
     """
     loaded = [load_run(path) for path in dict.fromkeys(as_path(path, "runs") for path in runs)]
-    first = sorted((run.summary.signature for run in loaded), key=lambda one: one.human)[:1]  # people's have no prompts
+    first = sorted((run.summary.signature for run in loaded), key=lambda one: one.human)[
+        :1
+    ]  # people's have no prompts
     for run in loaded:
         if different := first[0].differing(run.summary.signature):
-            raise ConfigError(f"{run.data.folder.path}: another protocol than the first run's: {listed(different)}")
+            advice = rescoring_advice(first[0], run.summary.signature, "h2htalk score RUN")
+            where = run.data.folder.path
+            raise ConfigError(
+                f"{where}: another protocol than the first run's: {listed(different)}{advice}"
+            )
     rated = _read_ratings(as_path(ratings, "ratings") if ratings is not None else None, loaded)
-    benchmarks, others = _read_benchmarks(as_path(scores, "scores") if scores is not None else None, loaded)
+    benchmarks, others = _read_benchmarks(
+        as_path(other_scores, "other_scores") if other_scores is not None else None, loaded
+    )
     names = dict.fromkeys(chain(*benchmarks))
     if taken := names.keys() & {HUMAN, *_FIGURES}:
-        raise ConfigError(f"{scores}: a column is named {min(taken)} as a figure here is; rename it")
+        raise ConfigError(
+            f"{other_scores}: a column is named {min(taken)} as a figure here is; rename it"
+        )
     models = [
         (str(at), _figures(run, rated[at]) | benchmarks[at])
         for at, run in enumerate(loaded)
@@ -148,14 +197,32 @@ def correlate(
     ]
     across = (*product((*_FIGURES, HUMAN), names), ("overall", HUMAN), *_WITHIN)
     pairs = [
-        *_pairs("item", product(_METRICS, (HUMAN,)), [list(_rated(run, rated[at])) for at, run in enumerate(loaded)]),
+        *_pairs(
+            "item",
+            product(_METRICS, (HUMAN,)),
+            [list(_rated(run, rated[at])) for at, run in enumerate(loaded)],
+        ),
         *_pairs("dialogue", _WITHIN, [list(_dialogues(run)) for run in loaded]),
         *_pairs("model", across, [models]),
     ]
     return Correlations(tuple(pairs), tuple(_notes(loaded, len(models), pairs, others)))
 
 
-def _notes(runs: Sequence[Run], models: int, pairs: Sequence[Pair], others: Sequence[str]) -> Iterator[str]:
+Cells = dict[tuple[str, str], tuple[float | None, float | None, float | None]]
+
+
+def cells_of_level(correlations: Correlations, level: str) -> Cells:
+    """Return of each pair of a level, by the titles of both columns, the correlation and its interval."""
+    cells: Cells = {}
+    for pair in correlations.pairs:
+        if pair.level == level:
+            cells[TITLES.get(pair.a, pair.a), TITLES.get(pair.b, pair.b)] = pair[3:6]
+    return cells
+
+
+def _notes(
+    runs: Sequence[Run], models: int, pairs: Sequence[Pair], others: Sequence[str]
+) -> Iterator[str]:
     if models < LEAST:
         yield f"{counted(models, 'model')} of at least {LEAST}: no correlation over models"
     elif models < FEW:
@@ -163,8 +230,14 @@ def _notes(runs: Sequence[Run], models: int, pairs: Sequence[Pair], others: Sequ
     if all(pair.level != "dialogue" for pair in pairs):
         yield "no two dialogues have items of the same two subtasks: no correlation over dialogues"
     for what, names in (
-        ("written by people, not among the models", [r.summary.model for r in runs if r.summary.signature.human]),
-        ("incomplete, so of fewer items than the others", [r.summary.model for r in runs if r.summary.incomplete]),
+        (
+            "written by people, not among the models",
+            [r.summary.model for r in runs if r.summary.signature.human],
+        ),
+        (
+            "incomplete, so of fewer items than the others",
+            [r.summary.model for r in runs if r.summary.incomplete],
+        ),
         ("rows that name no run", others),
     ):
         if names:
@@ -173,17 +246,22 @@ def _notes(runs: Sequence[Run], models: int, pairs: Sequence[Pair], others: Sequ
 
 def _rated(run: Run, ratings: Ratings) -> Iterator[Unit]:
     """Each rated reply with its mean rating, S and the parts of S."""
-    clusters, measure = clusters_of(run.data.split.scenarios), run.summary.measure
+    clusters = clusters_of(run.data.split.scenarios)
+    measure = run.summary.measure
     for (item, sample), own in ratings.items():
         score = run.item_scores[item]
         of = score if sample is None else item_score(item, [score.samples[sample]])
-        values = {name: of.metrics.get(name) for name in _METRICS} | {measure: getattr(of, measure), HUMAN: fmean(own)}
+        values = {name: of.metrics.get(name) for name in _METRICS} | {
+            measure: getattr(of, measure),
+            HUMAN: fmean(own),
+        }
         yield clusters[item], {name: value for name, value in values.items() if value is not None}
 
 
 def _dialogues(run: Run) -> Iterator[Unit]:
     """Each cluster with the means of its items by dimension and by subtask."""
-    clusters, found = clusters_of(run.data.split.scenarios), defaultdict[str, dict[str, list[float]]](dict)
+    clusters = clusters_of(run.data.split.scenarios)
+    found = defaultdict[str, dict[str, list[float]]](dict)
     for scenario in run.data.split.scenarios:
         if (value := getattr(run.item_scores[scenario.id], run.summary.measure)) is not None:
             for name in (f"{SUBTASKS[scenario.subtask].dimension}_avg", scenario.subtask):
@@ -198,11 +276,18 @@ def _figures(run: Run, ratings: Ratings) -> dict[str, float]:
     return found | ({HUMAN: fmean(map(fmean, ratings.values()))} if ratings else {})
 
 
-def _pairs(level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequence[Unit]]) -> Iterator[Pair]:
+def _pairs(
+    level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequence[Unit]]
+) -> Iterator[Pair]:
     """Correlate each two columns over the units that have both, in runs with at least four of these."""
     for a, b in wanted:
-        both = [[(cluster, (v[a], v[b])) for cluster, v in units if a in v and b in v] for units in runs]
+        both = [
+            [(cluster, (v[a], v[b])) for cluster, v in units if a in v and b in v] for units in runs
+        ]
         if both := [units for units in both if len(units) >= LEAST]:
-            n, clusters = sum(map(len, both)), len({cluster for units in both for cluster, _ in units})
-            found = rank_correlation([([c for c, _ in units], np.array([v for _, v in units]).T) for units in both])
+            n = sum(map(len, both))
+            clusters = len({cluster for units in both for cluster, _ in units})
+            found = rank_correlation(
+                [([c for c, _ in units], np.array([v for _, v in units]).T) for units in both]
+            )
             yield Pair(level, a, b, *found, n, clusters)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore, all_columns
+from h2htalk.benchmark.metrics.composite import (
+    LEXICAL_FOLDED,
+    METRIC_COLUMNS,
+    ItemScore,
+    SampleScore,
+    all_columns,
+)
 from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import Cell, clusters_of
 from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.files import sha256_of
-from h2htalk.data.imports.harness_log import ItemInput, LogRecord, read_harness_log
+from h2htalk.data.imports.harness_log import read_harness_log
+from h2htalk.data.imports.log_records import ItemInput, LogRecord
+from h2htalk.data.model_names import text_without_paths, without_path
 from h2htalk.data.responses import Response
 from h2htalk.data.scenario import Scenario, notes_crisis
-from h2htalk.data.signature import Signature
+from h2htalk.data.signature import FILTERED_KEY, Signature
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed, quoted, suggest
 
@@ -28,7 +36,15 @@ RATING = "rating"  # 20 R
 _LEXICAL = ("metrics", "tokens", "rouge")
 _S = (*_LEXICAL, "embedder")
 _MEANING = {"s": _S, "ss": ("metrics", "embedder"), JUDGED: (*_S, "judge"), RATING: ("judge",)}
-METRIC_NAMES = ("s", JUDGED, RATING, "lexical", *METRIC_COLUMNS, COMPLIANCE)  # what `--metric` may name
+METRIC_NAMES = (
+    "s",
+    JUDGED,
+    RATING,
+    "lexical",
+    LEXICAL_FOLDED,
+    *METRIC_COLUMNS,
+    COMPLIANCE,
+)  # what `--metric` may name
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +76,9 @@ class ScoredItem:
 class ScoredItems:
     """A run as a comparison sees it; `metric` is what its values are, `input_of` what an item asked, where known.
 
-    `corrected`: 20 J of levels I to III by people's labels, of a run that was calibrated; `harness` and `notes` of
-    another harness's log.
+    `corrected`: 20 J of levels I to III by people's labels, of a run that was calibrated; `folded`: the folded lexical
+    mean (0 to 100) of the items that have one, beside values that the lexical metrics are part of; `harness` and
+    `notes` of another harness's log.
     """
 
     label: str
@@ -71,6 +88,7 @@ class ScoredItems:
     items: Mapping[str, ScoredItem]
     input_of: Callable[[str], ItemInput | None]
     corrected: Cell | None = None
+    folded: Mapping[str, float] = field(default_factory=dict)
     harness: str = ""
     notes: tuple[str, ...] = ()
 
@@ -79,8 +97,14 @@ class ScoredItems:
         protocol = self.signature.protocol
         if "study" in protocol:
             return dict(protocol)
-        keys = ("contracts",) if self.metric == COMPLIANCE else _MEANING.get(self.metric, _LEXICAL)
-        return {key: protocol.get(key, "-") for key in (*keys, *(["references"] if "references" in protocol else []))}
+        keys: tuple[str, ...] = (
+            ("contracts",) if self.metric == COMPLIANCE else _MEANING.get(self.metric, _LEXICAL)
+        )
+        if "references" in protocol:
+            keys = (*keys, "references")
+        return {key: protocol.get(key, "-") for key in keys} | {
+            FILTERED_KEY: self.signature.filter_rule
+        }
 
 
 def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
@@ -89,33 +113,75 @@ def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
     if (kind := kind_of(path)) is not None and kind.name == "study":
         return _read_study_items(path, metric)
     run = load_run(path)
-    names = [*dict.fromkeys((*METRIC_NAMES, *all_columns(one.metrics for one in run.item_scores.values())))]
+    names = [
+        *dict.fromkeys(
+            (*METRIC_NAMES, *all_columns(one.metrics for one in run.item_scores.values()))
+        )
+    ]
     if metric not in (None, *names):
-        raise ConfigError(f"{path}: --metric {metric!r}: {suggest(metric, names)}choose from {', '.join(names)}")
-    summary, scenarios = run.summary, run.data.split.scenarios
+        raise ConfigError(
+            f"{path}: --metric {metric!r}: {suggest(metric, names)}choose from {', '.join(names)}"
+        )
+    summary = run.summary
+    scenarios = run.data.split.scenarios
     name = metric or (JUDGED if summary.judged else summary.measure)
     clusters = clusters_of(scenarios)
-    items = {s.id: _item(run, s, clusters[s.id], name) for s in scenarios if _is_asked(run.item_scores[s.id], name)}
+    items = {
+        s.id: _item(run, s, clusters[s.id], name)
+        for s in scenarios
+        if _is_asked(run.item_scores[s.id], name)
+    }
     if not any(item.values for item in items.values()):
         raise ConfigError(f"{path}: no item has a value of {name}; choose another --metric")
-    by_id, prompt_of = {s.id: s for s in scenarios}, run.data.prompt_of
+    by_id = {s.id: s for s in scenarios}
+    prompt_of = run.data.prompt_of
 
     def input_of(item: str) -> ItemInput | None:
         """The prompt; of imported answers the turns of a conversation, None of other scenarios."""
         scenario = by_id[item]
-        messages = prompt_of(scenario) if prompt_of else scenario.turns if SUBTASKS[scenario.subtask].is_chat else ()
+        messages = (
+            prompt_of(scenario)
+            if prompt_of
+            else scenario.turns
+            if SUBTASKS[scenario.subtask].is_chat
+            else ()
+        )
         said = [(message.role, message.content) for message in messages]
         return ItemInput.of(said, scenario.references) if said else None
 
-    corrected = summary.judging.corrected.get("levels") if summary.judging is not None and name == JUDGED else None
-    return ScoredItems(summary.model, summary.split, name, summary.signature, items, input_of, corrected)
+    corrected = (
+        summary.judging.corrected.get("levels")
+        if summary.judging is not None and name == JUDGED
+        else None
+    )
+    folded = _folded_means(run, items) if name in ("lexical", "s") else {}
+    return ScoredItems(
+        summary.model, summary.split, name, summary.signature, items, input_of, corrected, folded
+    )
+
+
+def _folded_means(run: Run, items: Iterable[str]) -> dict[str, float]:
+    means = {}
+    for name in items:
+        mean = run.item_scores[name].metrics.get(LEXICAL_FOLDED)
+        if mean is not None:
+            means[name] = 100 * mean
+    return means
 
 
 def _item(run: Run, scenario: Scenario, cluster: str, metric: str) -> ScoredItem:
-    score, by_judge = run.item_scores[scenario.id], metric == JUDGED and SUBTASKS[scenario.subtask].level is not None
-    found = [_value(sample, "j" if by_judge else "s" if metric == JUDGED else metric) for sample in score.samples]
+    score = run.item_scores[scenario.id]
+    by_judge = metric == JUDGED and SUBTASKS[scenario.subtask].level is not None
+    found = [
+        _value(sample, "j" if by_judge else "s" if metric == JUDGED else metric)
+        for sample in score.samples
+    ]
     values = tuple(100 * value for value in found if value is not None)
-    unscored = None if score.unscored is None and len(values) == len(found) else score.unscored or f"no {metric}"
+    unscored = (
+        None
+        if score.unscored is None and len(values) == len(found)
+        else score.unscored or f"no {metric}"
+    )
     replies = [run.answers.get((scenario.id, k)) for k in range(run.data.spec.samples)]
     return ScoredItem(
         scenario.id,
@@ -136,12 +202,20 @@ def _is_asked(score: ItemScore, metric: str) -> bool:
     if metric == RATING:
         return any(one.rating is not None or one.unjudged for one in score.samples)
     column = {"s": "ss", JUDGED: "ss"}.get(metric, metric)
-    return column in ("lexical", COMPLIANCE) or score.metrics.get(column) is not None or score.unscored is not None
+    return (
+        column in ("lexical", COMPLIANCE)
+        or score.metrics.get(column) is not None
+        or score.unscored is not None
+    )
 
 
 def _value(sample: SampleScore, metric: str) -> float | None:
     if metric == COMPLIANCE:
-        return float(not sample.violations) if sample.values and sample.violations is not None else None
+        return (
+            float(not sample.violations)
+            if sample.values and sample.violations is not None
+            else None
+        )
     if metric not in ("s", "lexical", "j", RATING):
         return sample.values.get(metric)
     value: float | None = getattr(sample, metric)
@@ -155,30 +229,59 @@ def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
         if not low < high < float("inf"):
             raise ValueError(scale)
     except ValueError as error:
-        raise ConfigError(f"--scale {quoted(scale)}: write lowest and highest value, such as 0-1 or 1-5") from error
+        raise ConfigError(
+            f"--scale {quoted(scale)}: write lowest and highest value, such as 0-1 or 1-5"
+        ) from error
     log = read_harness_log(path)
     name = log.metric(metric)
     records = sorted(log.records, key=lambda record: (record.item, record.epoch))
     groups = {item: list(own) for item, own in groupby(records, key=lambda record: record.item)}
     items = {item: _log_item(item, own, name, low, high) for item, own in groups.items()}
-    if outside := [item for item, own in items.items() if not all(0 <= value <= 100 for value in own.values)]:
+    if outside := [
+        item for item, own in items.items() if not all(0 <= value <= 100 for value in own.values)
+    ]:
         found = f"{counted(len(outside), 'item')} outside {scale}: {listed(outside)}"
         raise ConfigError(f"{path}: {name} of {found}; name the scale of its values with --scale")
-    inputs = {item: next((record.input for record in own if record.input), None) for item, own in groups.items()}
+    inputs = {
+        item: next((record.input for record in own if record.input), None)
+        for item, own in groups.items()
+    }
     digest = f", sha256 {sha256_of(path)[:12]}" if path.is_file() else ""
     notes = [f"metric {name} on {scale}{digest}", *log.notes]
-    if empty := [record.item for record in records if record.answer == "" and isinstance(record.value(name), float)]:
-        notes.append(f"{counted(len(empty), 'empty answer has', 'empty answers have')} a score: {listed(empty)}")
-    label, signature = f"{log.model} ({log.harness})", Signature({}, {})
-    return ScoredItems(label, log.task, name, signature, items, inputs.get, None, log.harness, tuple(notes))
+    if empty := [
+        record.item
+        for record in records
+        if record.answer == "" and isinstance(record.value(name), float)
+    ]:
+        notes.append(
+            f"{counted(len(empty), 'empty answer has', 'empty answers have')} a score: {listed(empty)}"
+        )
+    label = f"{text_without_paths(without_path(log.model))} ({log.harness})"
+    signature = Signature({}, {})
+    return ScoredItems(
+        label, log.task, name, signature, items, inputs.get, harness=log.harness, notes=tuple(notes)
+    )
 
 
-def _log_item(item: str, records: list[LogRecord], metric: str, low: float, high: float) -> ScoredItem:
+def _log_item(
+    item: str, records: list[LogRecord], metric: str, low: float, high: float
+) -> ScoredItem:
     values = [record.value(metric) for record in records]
     reason = next((value for value in values if isinstance(value, str)), None)
-    scaled = tuple(100 * ((value - low) / (high - low)) for value in values if not isinstance(value, str))
-    answers, failed = tuple(record.answer or "" for record in records), any(record.failure for record in records)
-    return ScoredItem(item, item, () if reason else scaled, reason, answers, failed=failed, own_id=records[0].own_id)
+    scaled = tuple(
+        100 * ((value - low) / (high - low)) for value in values if not isinstance(value, str)
+    )
+    answers = tuple(record.answer or "" for record in records)
+    failed = any(record.failure for record in records)
+    return ScoredItem(
+        item,
+        item,
+        () if reason else scaled,
+        reason,
+        answers,
+        failed=failed,
+        own_id=records[0].own_id,
+    )
 
 
 def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, list[str]]:
@@ -186,32 +289,55 @@ def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, lis
 
     An item that asked something else gets another `content`. Subtasks and clusters are those of our own run.
     """
-    names = {name: name for name, item in b.items.items() if item.own_id and name in a.items and a.items[name].own_id}
+    names = {
+        name: name
+        for name, item in b.items.items()
+        if item.own_id and name in a.items and a.items[name].own_id
+    }
     by_id = len(names)
-    for key in (lambda one: one.turns, lambda one: (one.turns[-1:], one.references) if one.references else None):
+    for key in (
+        lambda one: one.turns,
+        lambda one: (one.turns[-1:], one.references) if one.references else None,
+    ):
         names |= _matches(a, b, names, key)
     asked = {name: (a.input_of(other), b.input_of(name)) for name, other in names.items()}
     same = {name for name, pair in asked.items() if _is_same(*pair)}
-    a_items, b_items = dict(a.items), {}
+    a_items = dict(a.items)
+    b_items = {}
     for name, item in b.items.items():
         if name not in names:
             b_items[f"{name} of B" if name in a.items else name] = item
             continue
         other = a.items[names[name]]
-        ours, content = item if a.harness else other, "" if name in same else "changed"
-        a_items[names[name]] = replace(other, subtask=ours.subtask, cluster=ours.cluster, content="")
-        b_items[names[name]] = replace(item, subtask=ours.subtask, cluster=ours.cluster, content=content)
+        ours = item if a.harness else other
+        content = "" if name in same else "changed"
+        a_items[names[name]] = replace(
+            other, subtask=ours.subtask, cluster=ours.cluster, content=""
+        )
+        b_items[names[name]] = replace(
+            item, subtask=ours.subtask, cluster=ours.cluster, content=content
+        )
     notes = [f"{side}: {note}" for side, run in (("A", a), ("B", b)) for note in run.notes]
-    notes.append("not checked, as such logs have no signature: prompts, sampling, tokens, versions of metrics")
+    notes.append(
+        "not checked, as such logs have no signature: prompts, sampling, tokens, versions of metrics"
+    )
     if a.harness and b.harness:
-        notes.append("no subtasks are known, nor which items share a dialogue: each counts as independent")
+        notes.append(
+            "no subtasks are known, nor which items share a dialogue: each counts as independent"
+        )
     if len(names) > by_id:
-        notes.append(f"{counted(len(names) - by_id, 'item')} matched by input, for want of a common id")
+        notes.append(
+            f"{counted(len(names) - by_id, 'item')} matched by input, for want of a common id"
+        )
     if unknown := sum(None in pair for pair in asked.values()):
-        notes.append(f"{counted(unknown, 'item')} matched by id alone: a log does not say what was asked")
-    if other_prompt := [names[n] for n in same if (p := asked[n])[0] and p[1] and p[0].messages != p[1].messages]:
+        notes.append(
+            f"{counted(unknown, 'item')} matched by id alone: a log does not say what was asked"
+        )
+    if other_prompt := [names[n] for n in same if _is_prompted_otherwise(*asked[n])]:
         listing = listed(sorted(other_prompt))
-        notes.append(f"{counted(len(other_prompt), 'item')} with another system prompt or less history: {listing}")
+        notes.append(
+            f"{counted(len(other_prompt), 'item')} with another system prompt or less history: {listing}"
+        )
     return replace(a, items=a_items), replace(b, items=b_items), notes
 
 
@@ -221,13 +347,25 @@ def _matches(
     """(name in B, name in A) of items whose key occurs once among those without a match on either side."""
     taken = set(names.values())
     left = [
-        {name: key(asked) for name in run.items if name not in used and (asked := run.input_of(name))}
+        {
+            name: key(asked)
+            for name in run.items
+            if name not in used and (asked := run.input_of(name))
+        }
         for run, used in ((a, taken), (b, names))
     ]
-    (counts_a, counts_b), places = map(Counter, (one.values() for one in left)), {k: n for n, k in left[0].items()}
+    (counts_a, counts_b), places = (
+        map(Counter, (one.values() for one in left)),
+        {k: n for n, k in left[0].items()},
+    )
     for name, k in left[1].items():
         if k is not None and counts_a[k] == counts_b[k] == 1:
             yield name, places[k]
+
+
+def _is_prompted_otherwise(x: ItemInput | None, y: ItemInput | None) -> bool:
+    """Whether both messages are known, and differ."""
+    return x is not None and y is not None and x.messages != y.messages
 
 
 def _is_same(x: ItemInput | None, y: ItemInput | None) -> bool:
@@ -244,24 +382,40 @@ def _read_study_items(path: Path, metric: str | None) -> ScoredItems:
 
     `metric`: `FIGURE` or `ARM/FIGURE`; None: the study's first figure. Without an arm that of `gate`.
     """
-    from h2htalk.benchmark.gate.gated_run import DEFAULTS, read_gated_run  # with all that asks models
+    # Imported here, with all that asks models, as most comparisons are of runs.
+    from h2htalk.benchmark.observed_run import MAIN_FIGURES, read_observed_run
 
     arm, _, figure = (metric or "").rpartition("/")
-    study = read_gated_run(path, arm)
-    name = figure or DEFAULTS[study.study][0]
+    study = read_observed_run(path, arm)
+    name = figure or MAIN_FIGURES[study.study][0]
     rows = study.values.get(name, ())
-    if not (known := scored(rows)) or name in COUNTS:
-        have = sorted(one for one, own in study.values.items() if scored(own) and one not in COUNTS)
-        choices = f"choose a --metric from {', '.join(have)}" if have else "name a --judge, or ask people"
+    if not scored(rows) or name in COUNTS:
+        have = []
+        for figure, observed_rows in sorted(study.values.items()):
+            if figure not in COUNTS and scored(observed_rows):
+                have.append(figure)
+        choices = (
+            f"choose a --metric from {', '.join(have)}" if have else "name a --judge, or ask people"
+        )
         raise ConfigError(f"{path}: no value of {quoted(name)} in arm {study.arm}; {choices}")
     protocol = {key: value for key, value in study.signature.protocol.items() if key != "items"}
     signature = Signature(protocol | {"judge": study.judge or "-"}, study.signature.subject)
-    (least, most), items = SCALES.get(name, (0.0, 1.0)), {}
+    least, most = SCALES.get(name, (0.0, 1.0))
+    items = {}
     for row in rows:
-        item, content, danger = " ".join(row.key), study.items.get(row.item, ""), row.study == "high_risk"
-        if row in known and row.value is not None:
-            values = (100 * (row.value - least) / (most - least),)
-            items[item] = ScoredItem(item, row.cluster, values, None, study.show(row)[1:], "", content, crisis=danger)
-        else:
-            items[item] = ScoredItem(item, row.cluster, (), row.unscored or NOT_ASKED, (), "", content, crisis=danger)
+        item = " ".join(row.key)
+        observed = ScoredItem(
+            id=item,
+            cluster=row.cluster,
+            values=(),
+            unscored=row.unscored or NOT_ASKED,
+            answers=(),
+            content=study.items.get(row.item, ""),
+            crisis=row.study == "high_risk",
+        )
+        if row.value is not None:
+            percent = 100 * (row.value - least) / (most - least)
+            _, text = study.show(row)
+            observed = replace(observed, values=(percent,), unscored=None, answers=(text,))
+        items[item] = observed
     return ScoredItems(study.label, f"study {study.study}", name, signature, items, lambda _: None)

@@ -7,7 +7,8 @@ asks only for what is missing; judgements of other judges stay beside it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
 
 from h2htalk.benchmark.judge.judgements import (
@@ -18,19 +19,19 @@ from h2htalk.benchmark.judge.judgements import (
     Judgements,
     Judging,
     answer_id,
+    ask_in_other_forms,
     fence_secret,
-    write_judge,
 )
 from h2htalk.benchmark.judge.rubric import load_prompts, prompt_writer, rubric_of, schema_of
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.score_run import apply_judgements
 from h2htalk.benchmark.settings import JudgeSpec
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.engines import model_identity, model_name, parse_model
+from h2htalk.chat.engines import ChatOptions, model_identity, model_name, parse_model, require_model
 from h2htalk.chat.protocol import Reply, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls
 from h2htalk.data.files import WAIT, writer_lock
-from h2htalk.data.responses import Failure, Response, SampleKey
+from h2htalk.data.responses import JUDGE_FILTERED, Failure, Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
@@ -38,7 +39,9 @@ from h2htalk.errors import ConfigError, IncompleteError, counted
 from h2htalk.text.fences import Fence
 from h2htalk.text.jinja_templates import Templates
 
-JUDGE_TOKENS = 1200  # of a reply: a sentence of evidence for each quality and point, and the JSON around it
+JUDGE_TOKENS = (
+    1200  # of a reply: a sentence of evidence for each quality and point, and the JSON around it
+)
 CHUNK = 4000  # requests that are made and kept in memory at once; a batch is sent whole
 
 JudgedAnswer = tuple[Scenario, Response]
@@ -57,19 +60,29 @@ class JudgeCalls:
     @property
     def settings(self) -> CallSettings:
         spec = self.spec
-        return CallSettings(self.model, spec.max_cost, spec.batch, str(spec.prices or ""), spec.concurrency)
+        options = ChatOptions(engine_options=self.judge.forms)
+        prices = str(spec.prices or "")
+        return CallSettings(
+            self.model, spec.max_cost, spec.batch, prices, spec.concurrency, options=options
+        )
 
     def requests(self, answers: Sequence[JudgedAnswer], secret: bytes) -> Iterator[Request]:
         """Every judgement of every answer, in the run's order."""
         write = prompt_writer(self.prompts, self.judge.reverse)
         schemas = parse_model(self.model)[0].schemas
         for scenario, answer in answers:
-            judged, persona = answer_id(answer), self.run.data.split.personas[scenario.persona]
+            judged = answer_id(answer)
+            persona = self.run.data.split.personas[scenario.persona]
             for k in range(self.spec.judgements):
                 messages = write(scenario, persona, answer.answer, Fence.of(secret, judged, k))
-                seed, judge = request_seed(0, judged, k), self.judge
-                sampling = Sampling(judge.temperature, max_tokens=JUDGE_TOKENS, seed=seed, thinking=judge.thinking)
-                schema = schema_of(rubric_of(scenario.subtask, self.judge.reverse)) if schemas else None
+                seed = request_seed(0, judged, k)
+                judge = self.judge
+                sampling = Sampling(
+                    judge.temperature, max_tokens=JUDGE_TOKENS, seed=seed, thinking=judge.thinking
+                )
+                schema = (
+                    schema_of(rubric_of(scenario.subtask, self.judge.reverse)) if schemas else None
+                )
                 yield Request(judged, messages, sampling, k, schema, scenario.id)
 
     def ask(self, answers: Sequence[JudgedAnswer]) -> None:
@@ -77,21 +90,29 @@ class JudgeCalls:
 
         Raises IncompleteError where every call failed, so that the judge has rated nothing; else as `ModelCalls`.
         """
-        folder, number = self.spec.path / JUDGEMENTS, self.spec.judgements
-        requests, again, failures, replies = self.requests(answers, fence_secret(folder)), set[SampleKey](), [], 0
+        folder = self.spec.path / JUDGEMENTS
+        number = self.spec.judgements
+        requests = self.requests(answers, fence_secret(folder))
+        repeated = set[SampleKey]()
+        failures = []
+        replies = 0
         if self.spec.repeat_unscored:
             stored = Judgements(self.spec.path, self.judge)
             for scenario, answer in answers:
-                judged = enumerate(stored.of(answer, scenario.subtask, number))
-                again |= {(answer_id(answer), k) for k, one in judged if one.unscored}
-        with ModelCalls(self.settings, folder, self.judge.stage) as calls:
+                for k, judgement in enumerate(stored.of(answer, scenario.subtask, number)):
+                    # What the judge's provider filters, it filters again.
+                    if judgement.unscored not in (None, JUDGE_FILTERED):
+                        repeated.add((answer_id(answer), k))
+        with ModelCalls(self.settings, folder, self.judge.stage, adapts=False) as calls:
             while chunk := list(islice(requests, None if self.spec.batch else CHUNK)):
-                outcomes = calls.outcomes(chunk, again).values()
-                failures += [one for one in outcomes if isinstance(one, Failure)]
-                replies += sum(isinstance(one, Reply) for one in outcomes)
+                outcomes = calls.outcomes(chunk, repeated).values()
+                failures += [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+                replies += sum(isinstance(outcome, Reply) for outcome in outcomes)
         if not replies:
-            kept, first = "the tables stay as they are", failures[0].message or failures[0].reason
-            raise IncompleteError(f"{self.model}: no call was answered, so {kept}; the first: {first}")
+            reason = failures[0].message or failures[0].reason
+            raise IncompleteError(
+                f"{self.model}: no call was answered, so the tables stay as they are; the first: {reason}"
+            )
 
 
 def judge_run(spec: JudgeSpec) -> Summary:
@@ -111,16 +132,24 @@ def judge_run(spec: JudgeSpec) -> Summary:
         ConfigError, DataError, MissingExtraError, ModelCallError: the run is not scored, holds no answer to judge, or a
             judge cannot be asked.
     """
+    for model in spec.judges:
+        require_model(model)
     with writer_lock(RunFolder(spec.path).calls_file, WAIT):
         panel, answers = _open(spec)
         for calls in panel:
             check_model(calls.settings)
+        fingerprints = []
         for calls in panel:
-            write_judge(spec.path, calls.judge)
-            calls.ask(answers)
-        names = tuple(sorted(calls.judge.fingerprint for calls in panel))
-        RunFolder(spec.path).write_facts(JUDGING, asdict(Judging(names, spec.judgements, spec.scope)))
-        return judge_again(spec.path, locked=True)
+            judge = ask_in_other_forms(spec.path, calls.judge, partial(_ask, calls, answers))
+            fingerprints.append(judge.fingerprint)
+        judging = Judging(tuple(sorted(fingerprints)), spec.judgements, spec.scope)
+        RunFolder(spec.path).write_facts(JUDGING, asdict(judging))
+        return apply_judgements(spec.path, locked=True)
+
+
+def _ask(calls: JudgeCalls, answers: Sequence[JudgedAnswer], judge: Judge) -> None:
+    """Ask a judge in the forms that it names."""
+    replace(calls, judge=judge).ask(answers)
 
 
 def estimate_judging(spec: JudgeSpec) -> str:
@@ -135,13 +164,15 @@ def estimate_judging(spec: JudgeSpec) -> str:
 
 def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
     """Return the answers that a judge reads: of levels I to III, or of all subtasks. Raises ConfigError without any."""
-    answers = [
-        (scenario, answer)
-        for scenario in run.data.split.scenarios
-        if scope == "all" or SUBTASKS[scenario.subtask].level
-        for sample in range(run.data.spec.samples)
-        if isinstance(answer := run.answers.get((scenario.id, sample)), Response) and len(answer.answer) <= LONGEST
-    ]
+    counted_answers = run.counted
+    answers: list[JudgedAnswer] = []
+    for scenario in run.data.split.scenarios:
+        if scope != "all" and not SUBTASKS[scenario.subtask].level:
+            continue
+        for sample in range(run.data.spec.samples):
+            answer = counted_answers.get((scenario.id, sample))
+            if isinstance(answer, Response) and len(answer.answer) <= LONGEST:
+                answers.append((scenario, answer))
     if not answers:
         raise ConfigError(
             f"{run.data.folder.path}: holds no answer to itinerary levels I to III; judge its other answers with "
@@ -152,9 +183,18 @@ def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
 
 def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
     """The panel and what it judges."""
-    run, prompts = load_run(spec.path), load_prompts(spec.prompts)
+    run = load_run(spec.path)
+    prompts = load_prompts(spec.prompts)
     panel = []
     for model in spec.judges:
-        names, how = (model_name(model), model_identity(model)), (spec.temperature_of(model), spec.thinking)
-        panel.append(JudgeCalls(Judge(*names, prompts.sources, *how, spec.reverse), spec, model, run, prompts))
+        judge = Judge(
+            model=model_name(model),
+            identity=model_identity(model),
+            prompts=prompts.sources,
+            temperature=spec.temperature_of(model),
+            thinking=spec.thinking,
+            reverse=spec.reverse,
+            forms=spec.options_of(model),
+        )
+        panel.append(JudgeCalls(judge, spec, model, run, prompts))
     return panel, judged_answers(run, spec.scope)

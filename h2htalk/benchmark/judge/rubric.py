@@ -19,7 +19,9 @@ from typing import Any, cast
 from h2htalk.chat.protocol import Message, Reply
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.languages import Language
-from h2htalk.data.responses import Failure, strip_thinking
+from h2htalk.data.replies.finish_reasons import is_known
+from h2htalk.data.replies.reasoning import strip_reasoning
+from h2htalk.data.responses import FILTERED_REPLY, JUDGE_FILTERED, Failure
 from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
@@ -34,13 +36,19 @@ QUALITIES = (
 )  # fmt: skip
 PLAN_QUALITIES = ("plan_feasibility", "history_consistency")
 # Failure signatures that a judge answers with yes or no, by dimension.
-POINTS = {"dialogue": ("memory_collapse", "missed_hint"), "itinerary": ("planning_fragmentation",), "recollection": ()}
+POINTS = {
+    "dialogue": ("memory_collapse", "missed_hint"),
+    "itinerary": ("planning_fragmentation",),
+    "recollection": (),
+}
 _EVIDENCE = 1000  # characters
 
 
 def qualities_of(subtask: str) -> tuple[str, ...]:
     """The qualities that a subtask's answers are judged by, in the rubric's order."""
-    return (*QUALITIES, *PLAN_QUALITIES) if SUBTASKS[subtask].dimension == "itinerary" else QUALITIES
+    return (
+        (*QUALITIES, *PLAN_QUALITIES) if SUBTASKS[subtask].dimension == "itinerary" else QUALITIES
+    )
 
 
 def points_of(subtask: str) -> tuple[str, ...]:
@@ -52,9 +60,10 @@ def points_of(subtask: str) -> tuple[str, ...]:
 class Judgement:
     """One judge's reply to one answer: each quality's score, 0 to 5, each point's answer, and the sentence behind it.
 
-    `unscored`: why there are none (`refusal`, `truncated`, `malformed_output`, `out_of_range`, or the reason of a
-    failed call), else None; `message`: what is wrong with a reply that could not be read, with its beginning;
-    `failed`: what is wrong with a call that failed.
+    `unscored`: why there are none (`refusal`, `judge_filtered`, `truncated`, `malformed_output`, `out_of_range`, or
+    the reason of a failed call), else None; `message`: what is wrong with a reply that could not be read, with its
+    beginning; `failed`: what is wrong with a call that failed; `declined`: what the filter of the judge's provider
+    said; `unknown_reason`: why the reply ended, where that is not known here (it was read as it is).
     """
 
     scores: Mapping[str, int] = field(default_factory=dict)
@@ -63,6 +72,8 @@ class Judgement:
     unscored: str | None = None
     message: str = ""
     failed: str = ""
+    declined: str = ""
+    unknown_reason: str = ""
 
     @property
     def rating(self) -> float | None:
@@ -72,30 +83,47 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What a judge says of one answer: `parts` in the order of the reply, each after its evidence; `points` are
-    answered with yes or no, the others are scores from `least` to 5."""
+    """What a judge says of one answer.
+
+    Attributes:
+        parts: names in the order of the reply, each after its evidence.
+        points: the parts that are answered with yes or no; the others are scores from `least` to 5.
+        point_ids: the ids under which a `Judgement` holds the answers to the points; empty where these are the names.
+    """
 
     parts: tuple[str, ...]
     points: tuple[str, ...]
     least: int = 0
+    # Not compared: rubrics with the same parts share one schema.
+    point_ids: tuple[str, ...] = field(default=(), compare=False)
 
     def example(self) -> str:
         """The example in the prompt, which itself can be read."""
-        kinds = {name: {"answer": False} if name in self.points else {"score": 3} for name in self.parts}
+        kinds = {
+            name: {"answer": False} if name in self.points else {"score": 3} for name in self.parts
+        }
         return json.dumps({name: {"evidence": "...", **value} for name, value in kinds.items()})
 
     def read(self, reply: Reply | Failure) -> Judgement:
         """Read a judge's reply, or why it says nothing."""
         if isinstance(reply, Failure):
             return Judgement(unscored=reply.reason, failed=reply.message or reply.reason)
-        read = schema_of(self).read(replace(reply, text=strip_thinking(reply.text)))
+        unknown = "" if is_known(reply.finish_reason) else reply.finish_reason
+        read = schema_of(self).read(replace(reply, text=strip_reasoning(reply.text)))
         if isinstance(read, Failure):
-            return Judgement(unscored=read.reason, message="" if read.reason == "refusal" else read.message)
-        parts = cast(Mapping[str, Any], dict(read))
+            if read.reason == FILTERED_REPLY:
+                return Judgement(
+                    unscored=JUDGE_FILTERED, declined=reply.filtered_by or read.message
+                )
+            message = "" if read.reason == "refusal" else read.message
+            return Judgement(unscored=read.reason, message=message, unknown_reason=unknown)
+        answers = cast(Mapping[str, Any], dict(read))
+        ids = dict(zip(self.points, self.point_ids or self.points, strict=True))
         return Judgement(
-            scores={name: part.score for name, part in parts.items() if name not in self.points},
-            points={name: parts[name].answer for name in self.points},
-            evidence={name: part.evidence for name, part in parts.items()},
+            scores={name: part.score for name, part in answers.items() if name not in ids},
+            points={point_id: answers[name].answer for name, point_id in ids.items()},
+            evidence={ids.get(name, name): part.evidence for name, part in answers.items()},
+            unknown_reason=unknown,
         )
 
 
@@ -112,7 +140,9 @@ def schema_of(rubric: Rubric) -> ResponseSchema:
         evidence: str = Field(min_length=1, max_length=_EVIDENCE)
         answer: bool
 
-    parts: dict[str, Any] = {name: (PointAnswer if name in rubric.points else Score, ...) for name in rubric.parts}
+    parts: dict[str, Any] = {
+        name: (PointAnswer if name in rubric.points else Score, ...) for name in rubric.parts
+    }
     return ResponseSchema("judgement", create_model("Judgement", **parts))
 
 
@@ -125,11 +155,13 @@ def rubric_of(subtask: str, reverse: bool = False) -> Rubric:
 def load_prompts(folder: Path | str | None = None) -> Templates:
     """Load the templates of a judge; those of `folder` replace bundled ones by name (`en/judge_rubric.j2`)."""
     bundled = read_templates(Path(str(files("h2htalk.benchmark.judge") / "prompts")))
-    own = read_templates(Path(folder)) if folder else {}
-    for name, (path, _) in own.items():
+    replacing = read_templates(Path(folder)) if folder else {}
+    for name, (path, _) in replacing.items():
         if name not in bundled:
-            raise ConfigError(f"{path}: no judge prompt has this name; choose from {', '.join(bundled)}")
-    prompts = Templates.of(bundled, own)
+            raise ConfigError(
+                f"{path}: no judge prompt has this name; choose from {', '.join(bundled)}"
+            )
+    prompts = Templates.of(bundled, replacing)
     for name in prompts.sources:
         prompts.parse(name)
     return prompts
@@ -139,7 +171,10 @@ def judge_messages(
     templates: Templates, language: Language, rules: str, parts: Mapping[str, str], fence: Fence
 ) -> tuple[Message, ...]:
     """The prompt of a judge: the rules, then what others wrote, in fences (`LANGUAGE/judge_item.j2`)."""
-    text = templates.render(f"{language}/judge_item.j2", {name: fence.around(one, name) for name, one in parts.items()})
+    text = templates.render(
+        f"{language}/judge_item.j2",
+        {name: fence.around(text, name) for name, text in parts.items()},
+    )
     # Engines that cache prefixes read the rules once.
     return Message("system", rules, shared=len(rules)), Message("user", text)
 
@@ -161,8 +196,12 @@ def prompt_writer(
         }
         return prompts.render(f"{language}/judge_rubric.j2", values)
 
-    def messages(scenario: Scenario, persona: Persona, answer: str, fence: Fence) -> tuple[Message, ...]:
-        material = "\n\n".join(f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items())
+    def messages(
+        scenario: Scenario, persona: Persona, answer: str, fence: Fence
+    ) -> tuple[Message, ...]:
+        material = "\n\n".join(
+            f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items()
+        )
         language = scenario.language
         parts = {"persona": persona.descriptions[language], "material": material, "answer": answer}
         return judge_messages(prompts, language, rules(scenario.subtask, language), parts, fence)

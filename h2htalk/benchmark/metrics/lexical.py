@@ -1,7 +1,8 @@
 """BLEU-1..4 and ROUGE-1/L of a response against its reference, in one pass over one token list.
 
 Equal to nltk's `sentence_bleu` (weights exactly 1/n, smoothing method1, epsilon 0.1) and to `rouge_score` on the
-same tokens within 1e-12; the tests hold both beside it.
+same tokens within 1e-12; the tests hold both beside it. Tokens are those of `seen_text`: what nobody sees in a text
+changes no value. `folded_means` is a second figure, which typography does not change either.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from rapidfuzz.distance.LCSseq import similarity
 
 from h2htalk.text.tokens import tokenizer
+from h2htalk.text.typography import folded_text, seen_text
 
 REMEMBERED = 256  # token lists: a reference serves all its samples, a constant answer all items
 EPSILON = 0.1  # nltk's SmoothingFunction().method1
@@ -34,9 +36,12 @@ class LexicalScores(NamedTuple):
 
 
 def lexical_scores(
-    responses: Sequence[str], references: Sequence[str], languages: Sequence[str], rouge: Rouge = "f1"
+    responses: Sequence[str],
+    references: Sequence[str],
+    languages: Sequence[str],
+    rouge: Rouge = "f1",
 ) -> list[LexicalScores]:
-    """Score n responses, each against its one reference; an empty text scores 0 everywhere.
+    """Score n responses, each against its one reference; a text in which nothing is seen scores 0 everywhere.
 
     Args:
         responses, references: n texts each.
@@ -46,15 +51,57 @@ def lexical_scores(
 
     @lru_cache(REMEMBERED)
     def tokens(text: str, language: str) -> list[str]:
-        return tokenizer(language)(text)
+        return tokenizer(language)(seen_text(text))
 
-    pairs = zip(responses, references, languages, strict=True)
-    return [scores_of_tokens(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs]
+    scores = []
+    for response, reference, language in zip(responses, references, languages, strict=True):
+        scores.append(
+            scores_of_tokens(tokens(response, language), tokens(reference, language), rouge)
+        )
+    return scores
 
 
-def scores_of_tokens(response: Sequence[str], reference: Sequence[str], rouge: Rouge = "f1") -> LexicalScores:
+def folded_means(
+    responses: Sequence[str],
+    references: Sequence[str],
+    languages: Sequence[str],
+    rouge: Rouge,
+    scores: Sequence[LexicalScores],
+) -> list[float]:
+    """Return the mean of the six values of each pair after both texts are folded (`folded_text`).
+
+    `scores`: those of `lexical_scores`, which a pair keeps where folding changes neither text.
+    """
+
+    @lru_cache(REMEMBERED)
+    def forms(text: str, language: str) -> tuple[str, str]:
+        seen = seen_text(text)
+        return seen, folded_text(seen, language)
+
+    @lru_cache(REMEMBERED)
+    def tokens(folded: str, language: str) -> list[str]:
+        return tokenizer(language)(folded)
+
+    means = []
+    for response, reference, language, values in zip(
+        responses, references, languages, scores, strict=True
+    ):
+        seen_response, folded_response = forms(response, language)
+        seen_reference, folded_reference = forms(reference, language)
+        if (seen_response, seen_reference) != (folded_response, folded_reference):
+            values = scores_of_tokens(
+                tokens(folded_response, language), tokens(folded_reference, language), rouge
+            )
+        means.append(math.fsum(values) / len(values))
+    return means
+
+
+def scores_of_tokens(
+    response: Sequence[str], reference: Sequence[str], rouge: Rouge = "f1"
+) -> LexicalScores:
     """Score one list of tokens against another; see `lexical_scores`."""
-    length, reference_length = len(response), len(reference)
+    length = len(response)
+    reference_length = len(reference)
     ours, theirs, unigrams = _shared_grams(dict(enumerate(response)), dict(enumerate(reference)))
     if not unigrams:
         return LexicalScores(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -78,8 +125,8 @@ def _shared_grams(ours: Grams, theirs: Grams) -> tuple[Grams, Grams, int]:
     shared = set(ours.values()).intersection(theirs.values())
     if not shared:
         return {}, {}, 0
-    ours = {at: gram for at, gram in ours.items() if gram in shared}
-    theirs = {at: gram for at, gram in theirs.items() if gram in shared}
+    ours = {position: gram for position, gram in ours.items() if gram in shared}
+    theirs = {position: gram for position, gram in theirs.items() if gram in shared}
     if min(len(ours), len(theirs)) == len(shared):  # no repeats on one side
         return ours, theirs, len(shared)
     # Two sorted lists have their multiset intersection as longest common subsequence.
@@ -87,8 +134,12 @@ def _shared_grams(ours: Grams, theirs: Grams) -> tuple[Grams, Grams, int]:
 
 
 def _next_grams(grams: Grams) -> Grams:
-    """Join neighbours: the (n+1)-gram of a place is the pair of the n-grams of this place and the next."""
-    return {at: (gram, grams[at + 1]) for at, gram in grams.items() if at + 1 in grams}
+    """Join neighbours: the (n+1)-gram of a position is the pair of the n-grams of this position and the next."""
+    return {
+        position: (gram, grams[position + 1])
+        for position, gram in grams.items()
+        if position + 1 in grams
+    }
 
 
 def _rouge(matches: int, length: int, reference_length: int, rouge: Rouge) -> float:

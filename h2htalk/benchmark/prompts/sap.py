@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from h2htalk.text.jinja_templates import Templates
 
 # Name in options and title, in the order in which a prompt states them. Sources of each: docs/reference/sap.md.
+PREAMBLE = "preamble"  # the template on honesty before those of the principles
 PRINCIPLES: dict[str, str] = {
     "secure_base": "Secure base",
     "calibrated_boundaries": "Calibrated boundaries",
@@ -45,18 +46,23 @@ class Sap:
         if words == ["none"]:
             return cls(())
         choices = [f"no-{name}" for name in PRINCIPLES]
-        wrong = [one for word in words if (one := word.replace("no_", "no-", 1)) not in choices]
-        if wrong:
-            near = suggest(wrong[0], choices if len(words) > 1 else ("full", "none", *choices))
-            raise ConfigError(f"unknown SAP {text!r}; {near}choose full, none, or a comma list of {', '.join(choices)}")
-        off = {word.removeprefix("no_") for word in words}
-        return cls(tuple(name for name in PRINCIPLES if name not in off))
+        switched_off = [word.replace("no_", "no-", 1) for word in words]
+        for name in switched_off:
+            if name not in choices:
+                suggestion = suggest(
+                    name, choices if len(words) > 1 else ("full", "none", *choices)
+                )
+                raise ConfigError(
+                    f"unknown SAP {text!r}; {suggestion}choose full, none, or a comma list of {', '.join(choices)}"
+                )
+        return cls(tuple(name for name in PRINCIPLES if f"no-{name}" not in switched_off))
 
     def __str__(self) -> str:
         """The canonical form, which `parse` reads: equal choices give equal text, as a signature needs."""
         if not self.principles:
             return "none"
-        return ",".join(f"no-{name}" for name in sorted(set(PRINCIPLES) - set(self.principles))) or "full"
+        switched_off = sorted(set(PRINCIPLES).difference(self.principles))
+        return ",".join(f"no-{name}" for name in switched_off) or "full"
 
     def render(self, language: Language, templates: Templates, rows: Sequence[str]) -> str:
         """Render a preamble on honesty, then the principles that are on, with the help lines of `rows`.
@@ -65,5 +71,5 @@ class Sap:
         """
         if not self.principles:
             return ""
-        paths = (f"{language}/sap/{name}.j2" for name in ("preamble", *self.principles))
+        paths = (f"{language}/sap/{name}.j2" for name in (PREAMBLE, *self.principles))
         return "\n\n".join(templates.render(path, {"help_rows": rows}) for path in paths)

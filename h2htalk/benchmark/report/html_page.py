@@ -6,9 +6,7 @@ as text only.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib.resources import files
 from itertools import chain
@@ -17,89 +15,44 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore, all_columns
-from h2htalk.benchmark.report import notes, table2
-from h2htalk.benchmark.report.table2 import PERCENT, items_text, value_text, with_half_width
+from h2htalk.benchmark.metrics.composite import all_columns
+from h2htalk.benchmark.report import notes
+from h2htalk.benchmark.report.cell_text import (
+    PERCENT,
+    format_with_interval,
+    items_text,
+    value_text,
+)
+from h2htalk.benchmark.report.cost_tables import cost_table
+from h2htalk.benchmark.report.page_items import ItemView, items_json
+from h2htalk.benchmark.report.run_tables import (
+    answer_tables,
+    null_class_table,
+    slice_tables,
+    subtask_table,
+)
+from h2htalk.benchmark.report.table2 import NOT_SCORED, main_row, rows_table, table_rows
+from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_text
-from h2htalk.data.responses import FailedResponse, Response
-from h2htalk.data.scenario import Scenario, notes_crisis
+from h2htalk.data.model_names import text_without_paths, without_paths
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
-from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
 
-NONE = "–"
-
-
-def page_view(summary: Summary) -> dict[str, Any]:
-    """Return everything that page.html needs except the items; control characters are escaped."""
-    all_notes, signature, counts = [*notes.notes(summary)], summary.signature, summary.counts
-    parts = {"Protocol": {**signature.protocol, "fingerprint": signature.fingerprint}}
-    parts |= {"Subject": dict(signature.subject), "Answers": dict(summary.answering.facts())}
-    # The labels under the title: a kind and a text.
-    bad = [("bad", "incomplete")] * summary.incomplete + [("bad", table2.NOT_SCORED)] * bool(counts.private)
-    measure = ("", "comparable S") if summary.s_comparable else ("bad", "S not comparable")
-    measure = ("", "lexical only") if summary.measure == "lexical" else measure
-    judged = ("", "judged" if summary.judged else "unjudged")
-    # The overall figures, the share of kept contracts and the number of items.
-    row, kept = table2.main_row(summary), summary.rows.compliance["items_mean"]
-    head = ("overall", "Overall") if row["overall"].value is not None else ("items_mean", "Mean of items")
-    shown = [(label, row.get(key)) for key, label in [head, *((f"{d}_avg", d.title()) for d in DIMENSIONS)]]
-    ends = {label: f"{cell.low:.2f} – {cell.high:.2f}" for label, cell in shown if cell and cell.low is not None}
-    tiles = [
-        *((label, value_text(cell, NONE), ends.get(label, "no value")) for label, cell in shown),
-        ("Contract kept", value_text(kept, NONE, PERCENT), f"of {items_text(kept)} items"),
-        ("Items scored", f"{counts.scored:,}", f"of {counts.items:,}"),
-    ]
-    held = summary.metrics.values()
-    names = [name for name in all_columns(held) if any(name in cells for cells in held)]
-    metrics = [
-        (SUBTASKS[subtask].title, items_text(own.get(names[0])), *(with_half_width(own.get(n), True) for n in names))
-        for subtask, own in summary.metrics.items()
-    ]
-    subtasks, title = table2.subtask_table(summary), Markup('<b class="group">{}</b>')
-    lines = [line if any(line[1:]) else [title.format(line[0]), *line[1:]] for line in subtasks.rows]
-    paper = table2.rows_table(rows := table2.table_rows(summary), half="ends")
-    _, *columns = zip(paper.header, *paper.rows, strict=True)  # a column a row, so that it fits a screen
-    return {
-        "model": printable(summary.model),
-        "split": printable(summary.split),
-        "states": [*(bad or [("", "complete")]), measure, judged],
-        "loud": [printable(note) for note, loud in all_notes if loud],
-        "quiet": [*(printable(note) for note, loud in all_notes if not loud), *notes.spread_lines(summary)],
-        "warnings": [printable(warning) for warning in summary.warnings],
-        "tiles": [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles],
-        "has_baselines": bool(summary.baselines),
-        "subtasks": replace(subtasks, rows=lines),
-        "metrics": Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), metrics),
-        "slices": table2.slice_tables(summary, ends=True),
-        "table2": replace(paper, header=["", *(row.name for row in rows)], rows=columns),  # cautions: at the head
-        "answers": table2.answer_tables(summary),
-        "judge": Table("", ("judges", ""), list(notes.judge_facts(summary))),
-        "costs": notes.cost_table(summary.costs) if summary.costs else None,
-        "null_class": table2.null_class_table(summary, ends=True),
-        "signature": [Table("", (title, ""), list(part.items())) for title, part in parts.items()],
-        "version": printable(summary.package_version),
-    }
-
-
+NO_VALUE = "–"
 _PAGE = files("h2htalk.benchmark.report") / "page"
 _SCRIPTS = ("records.js", "detail.js", "list.js")
 _MARKER = "@@items@@"
-# Characters to escape in a script block: the first three could end the block, the last two end a line of script.
-_ACTING = re.compile("[<>&\u2028\u2029]")
 
 
-class ItemView(NamedTuple):
-    """One item as the page shows it: its prompt, responses and scores."""
+class Tile(NamedTuple):
+    """One of the main figures."""
 
-    scenario: Scenario
-    messages: tuple[Message, ...]
-    responses: tuple[Response | FailedResponse, ...]
-    score: ItemScore
+    label: str
+    value: str
+    note: str
 
 
 def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
@@ -109,59 +62,109 @@ def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
     """
     text = render_page(_PAGE, {**page_view(summary), "data": _MARKER}, scripts=_SCRIPTS)
     before, after = text.rsplit(_MARKER, 1)  # the last: a model may be named so
-    write_text(path, chain([before], _data(items), [after]))
+    write_text(path, chain([before], items_json(items), [after]))
 
 
-def _data(items: Iterable[ItemView]) -> Iterator[str]:
-    """Yield the items as JSON. Paragraphs of prompts are stored once, because personas and instructions repeat."""
-    paragraphs: dict[str, int] = {}
-    subtasks = [[s.name, s.title] for s in SUBTASKS.values()]
-    head = script_json({"subtasks": subtasks, "metrics": list(METRIC_COLUMNS), "rules": RULES})
-    yield head[:-1] + ',"items":['
-    for number, item in enumerate(items):
-        yield ("," if number else "") + script_json(_packed(item, paragraphs))
-    yield '],"paragraphs":' + script_json(list(paragraphs)) + "}"
+def page_view(summary: Summary) -> dict[str, Any]:
+    """Return everything that page.html needs except the items; control characters are escaped."""
+    loud: list[str] = []
+    quiet: list[str] = []
+    for note, is_loud in notes.notes(summary):
+        (loud if is_loud else quiet).append(printable(note))
+    return {
+        "model": printable(summary.model),
+        "split": printable(summary.split),
+        "incomplete": summary.incomplete,
+        "is_private": summary.counts.private > 0,
+        "not_scored": NOT_SCORED,
+        "is_lexical": summary.measure == "lexical",
+        "comparable": summary.s_comparable,
+        "judged": summary.judged,
+        "loud": loud,
+        "quiet": [*quiet, *notes.spread_lines(summary)],
+        "warnings": [printable(text_without_paths(warning)) for warning in summary.warnings],
+        "tiles": _tiles(summary),
+        "has_baselines": bool(summary.baselines),
+        "subtasks": _subtask_table(summary),
+        "metrics": _metric_table(summary),
+        "slices": slice_tables(summary, as_ends=True),
+        "table2": _table2(summary),
+        "answers": answer_tables(summary),
+        "judge": Table("", ("judges", ""), list(notes.judge_facts(summary))),
+        "costs": cost_table(summary.costs) if summary.costs else None,
+        "null_class": null_class_table(summary, as_ends=True),
+        "signature": _signature_tables(summary),
+        "version": printable(summary.package_version),
+    }
 
 
-def script_json(value: Any) -> str:
-    """JSON for a script block of a page, which no text in it can end."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
-    """Pack an item for `unpackItem` of records.js, which defines the order of the fields."""
-    scenario, score, tags = item.scenario, item.score, item.scenario.tags
-    by_sample = {sample.sample: sample for sample in score.samples}
+def _tiles(summary: Summary) -> list[Tile]:
+    """The overall figure, or the mean over items, those of the dimensions, kept contracts, and the items scored."""
+    row = main_row(summary)
+    tiles = [_tile("Overall", row["overall"])]
+    if row["overall"].value is None:
+        tiles = [_tile("Mean of items", row["items_mean"])]
+    for dimension in DIMENSIONS:
+        tiles.append(_tile(dimension.title(), row.get(f"{dimension}_avg")))
+    contract = summary.rows.compliance["items_mean"]
+    counts = summary.counts
     return [
-        scenario.id,
-        list(SUBTASKS).index(scenario.subtask),
-        scenario.language,
-        scenario.persona,
-        [tags.emotion, tags.complexity, tags.interaction, tags.risk],
-        list(scenario.references),
-        [_short(value) for value in (score.s, score.lexical, score.ss, score.compliance)],
-        score.unscored,
-        [[m.role, [paragraphs.setdefault(p, len(paragraphs)) for p in m.content.split("\n\n")]] for m in item.messages],
-        [_packed_sample(r, by_sample.get(r.sample)) for r in sorted(item.responses, key=lambda r: r.sample)],
-        int(tags.risk != "none" or notes_crisis(scenario.metadata)),  # about a crisis
+        *tiles,
+        Tile(
+            "Contract kept",
+            value_text(contract, NO_VALUE, PERCENT),
+            f"of {items_text(contract)} items",
+        ),
+        Tile("Items scored", f"{counts.scored:,}", f"of {counts.items:,}"),
     ]
 
 
-def _packed_sample(response: Response | FailedResponse, score: SampleScore | None) -> list[Any]:
-    """Pack a sample for `unpackSample` of records.js. An answer equal to the raw text is not written twice."""
-    score = score or SampleScore("", 0)
-    metrics = [_short(score.values.get(name)) for name in METRIC_COLUMNS] if score.values else None
-    ends = list(score.violations or ()), score.unscored
-    scored = [metrics, _short(score.values.get("ss")), _short(score.s), *ends]
-    if isinstance(response, FailedResponse):
-        failure = response.failure
-        return [response.sample, scored, None, [failure.reason, failure.message, failure.attempts]]
-    answer, usage = None if response.answer == response.text else response.answer, response.usage
-    said = [response.text, answer, response.thinking, response.finish_reason]
-    return [response.sample, scored, [*said, usage.input_tokens, usage.output_tokens, response.request_id], None]
+def _tile(label: str, cell: Cell | None) -> Tile:
+    interval = "no value"
+    if cell is not None and cell.low is not None:
+        interval = f"{cell.low:.2f} – {cell.high:.2f}"
+    return Tile(label, value_text(cell, NO_VALUE), interval)
 
 
-def _short(value: float | None) -> float | None:
-    """Round to five decimals: a thousandth of what the tables show."""
-    return None if value is None else round(value, 5)
+def _subtask_table(summary: Summary) -> Table:
+    """The table by subtask, with the titles of groups in bold."""
+    table = subtask_table(summary)
+    lines = []
+    for title, *cells in table.rows:
+        if not any(cells):
+            title = Markup('<b class="group">{}</b>').format(title)
+        lines.append([title, *cells])
+    return replace(table, rows=lines)
+
+
+def _metric_table(summary: Summary) -> Table:
+    """The figures of each metric by subtask."""
+    by_subtask = summary.metrics
+    measured = set(chain(*by_subtask.values()))
+    names = [name for name in all_columns(by_subtask.values()) if name in measured]
+    lines = []
+    for subtask, cells in by_subtask.items():
+        figures = [format_with_interval(cells.get(name), as_ends=True) for name in names]
+        lines.append((SUBTASKS[subtask].title, items_text(cells.get(names[0])), *figures))
+    headings = [name.upper().replace("_", "-") for name in names]
+    return Table("", ("Subtask", "Items", *headings), lines)
+
+
+def _table2(summary: Summary) -> Table:
+    """Table 2 with a column a row, so that it fits a screen; cautions stand at the head of the page."""
+    rows = table_rows(summary)
+    table = rows_table(rows, interval_place="ends")
+    _, *lines = zip(table.header, *table.rows, strict=True)
+    return replace(table, header=["", *(row.name for row in rows)], rows=lines)
+
+
+def _signature_tables(summary: Summary) -> list[Table]:
+    """The signature's two parts, and how the run was answered."""
+    signature = summary.signature
+    protocol = {**without_paths(signature.protocol), "fingerprint": signature.fingerprint}
+    facts = {
+        "Protocol": protocol.items(),
+        "Subject": without_paths(signature.subject).items(),
+        "Answers": summary.run_facts.texts(),
+    }
+    return [Table("", (title, ""), list(pairs)) for title, pairs in facts.items()]

@@ -6,29 +6,37 @@ runs are ranked only where their protocols agree and they are complete.
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
-from itertools import groupby
-from typing import Any
+from itertools import chain, groupby
 
 from rich.console import Console
 
-from h2htalk.benchmark.report.table2 import ALL_COLUMNS, COLUMNS, TableRow, model_rows, rows_table, with_half_width
+from h2htalk.benchmark.report.cell_text import format_with_interval
+from h2htalk.benchmark.report.paper_rows import paper_rows, unreadable_rows
+from h2htalk.benchmark.report.table2 import (
+    ALL_COLUMNS,
+    COLUMNS,
+    FOLDED,
+    LEXICAL_TITLES,
+    TableRow,
+    model_rows,
+    rows_table,
+)
 from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.statistics import Cell, figure_weights
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.records import AnyPath, as_path
-from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.data.model_names import without_paths
+from h2htalk.data.settings import AnyPath, as_path
+from h2htalk.data.signature import rescoring_advice
 from h2htalk.errors import ConfigError, listed, quoted
-from h2htalk.text.tables import Table
+from h2htalk.progress import counted_items
 
 PLACES = 3
 # The least width for all columns with two decimals, and with one decimal; narrower ones show averages alone.
-FULL, COMPACT = 145, 130
+FULL = 145
+COMPACT = 130
 PAPER = "The paper's Table 2 (arXiv 2507.03543); your runs are not ranked among its rows"
 
 
@@ -55,15 +63,17 @@ class Leaderboard:
     @property
     def rows(self) -> list[TableRow]:
         """All rows under the titles of their groups, your runs first, for `report.table2`."""
-        return [
-            replace(row, group=f"{group.title} ({where})")
-            for where, groups in (("your runs", self.runs), ("paper", self.paper))
-            for group in groups
-            for row in group.rows
-        ]
+        rows = []
+        for source, groups in (("your runs", self.runs), ("paper", self.paper)):
+            for group in groups:
+                heading = f"{group.title} ({source})"
+                rows += [replace(row, group=heading) for row in group.rows]
+        return rows
 
 
-def leaderboard(runs: Sequence[AnyPath] = (), *, paper: bool = False, metric: str | None = None) -> Leaderboard:
+def leaderboard(
+    runs: Sequence[AnyPath] = (), *, paper: bool = False, metric: str | None = None
+) -> Leaderboard:
     """Rank scored runs among each other.
 
     Args:
@@ -81,62 +91,110 @@ def leaderboard(runs: Sequence[AnyPath] = (), *, paper: bool = False, metric: st
         ConfigError: `runs` is no list of paths, there is no such metric, or a run was scored without an embedder.
         DataError: a folder holds no scored run, or one that was edited since.
     """
-    return rank_runs([load_run(as_path(run, "runs")).summary for run in runs], paper, metric)
+    summaries = [
+        load_run(as_path(run, "runs")).summary for run in counted_items("reading runs", runs)
+    ]
+    return rank_runs(summaries, paper, metric)
 
 
-def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None = None) -> Leaderboard:
+def rank_runs(
+    runs: Sequence[Summary], paper: bool = False, metric: str | None = None
+) -> Leaderboard:
     """Group runs by protocol, and the paper's rows by size class, and mark the top three of each group."""
     if metric not in (None, "s"):
-        raise ConfigError(f"--metric {quoted(metric)}: a leaderboard is by s, or without --metric by its main tables")
-    if metric and (without := [run.model for run in runs if run.measure != "s"]):
-        raise ConfigError(f"{listed(without)}: scored without an embedder; `h2htalk score RUN --embedder NAME` gives S")
-    runs = [run.without_judgements() if metric or run.measure != "s" else run for run in runs]  # J needs S
-    given = [(run, run in runs[:number]) for number, run in enumerate(runs)]  # equal summaries are one run
-    groups = _run_groups([run for run, again in given if not again])
-    classes = groupby(paper_rows() if paper else (), key=lambda row: row.group)
-    papers = tuple(Group(name, _ranked([*rows])) for name, rows in classes)
-    dropped = tuple(run.model for run, again in given if again)
-    return Leaderboard(groups, papers, dropped)
+        raise ConfigError(
+            f"--metric {quoted(metric)}: a leaderboard is by s, or without --metric by its main tables"
+        )
+    without_s = [run.model for run in runs if run.measure != "s"]
+    if metric and without_s:
+        raise ConfigError(
+            f"{listed(without_s)}: scored without an embedder; `h2htalk score RUN --embedder NAME` gives S"
+        )
+    distinct: list[Summary] = []
+    dropped = []
+    for run in runs:
+        if metric or run.measure != "s":  # J needs S
+            run = run.without_judgements()
+        if run in distinct:
+            dropped.append(run.model)
+        else:
+            distinct.append(run)
+    paper_groups = []
+    if paper:
+        for size_class, rows in groupby(paper_rows(), key=lambda row: row.group):
+            paper_groups.append(Group(size_class, _ranked(list(rows))))
+    return Leaderboard(_run_groups(distinct), tuple(paper_groups), tuple(dropped))
 
 
 def by_protocol(runs: Sequence[Summary]) -> list[list[Summary]]:
     """Group runs whose protocols agree, in the order of the first of each; people's replies join the models' group."""
-    groups: dict[str, list[Summary]] = {}
+    groups: list[list[Summary]] = []
     for run in sorted(runs, key=lambda run: run.signature.human):
-        same = (key for key, members in groups.items() if not members[0].signature.differing(run.signature))
-        groups.setdefault(next(same, run.signature.fingerprint), []).append(run)
-    return [*groups.values()]
+        for members in groups:
+            if not members[0].signature.differing(run.signature):
+                members.append(run)
+                break
+        else:
+            groups.append([run])
+    return groups
 
 
 def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
-    groups, of_protocol = list[Group](), by_protocol(runs)
-    for members in of_protocol:
-        note, first, reference = "", members[0], of_protocol[0][0]
-        if different := reference.signature.differing(first.signature):
-            note = f"not comparable with the first group: differs in {', '.join(different)}"
-            note += "; --metric s compares them without a judge" * all(one.startswith("judge ") for one in different)
-            note += f"; on {first.split}, not on {reference.split}" * (first.split != reference.split)
-        labelled = [replace(run, model=label) for run, label in zip(members, labels_of(members), strict=True)]
-        rows = [row for own in sorted(map(model_rows, labelled), key=_place) for row in own]
-        groups.append(Group(f"protocol {first.signature.fingerprint}", _ranked(rows), note))
+    groups = []
+    protocols = by_protocol(runs)
+    for members in protocols:
+        labels = labels_of(members)
+        rows_by_run = []
+        for run, label in zip(members, labels, strict=True):
+            rows_by_run.append(model_rows(replace(run, model=label)))
+        rows = list(chain(*sorted(rows_by_run, key=_sort_key)))
+        title = f"protocol {members[0].signature.fingerprint}"
+        note = _difference_note(protocols[0][0], members[0])
+        groups.append(Group(title, _ranked(rows), note))
     return tuple(groups)
+
+
+def _difference_note(reference: Summary, run: Summary) -> str:
+    """Why a run does not compare with another, and what would make them comparable; empty where they do."""
+    different = reference.signature.differing(run.signature)
+    if not different:
+        return ""
+    note = f"not comparable with the first group: differs in {', '.join(different)}"
+    note += rescoring_advice(reference.signature, run.signature, "h2htalk score RUN")
+    if all(key.startswith("judge ") for key in different):
+        note += "; --metric s compares them without a judge"
+    if run.split != reference.split:
+        note += f"; on {run.split}, not on {reference.split}"
+    return note
 
 
 def labels_of(members: Sequence[Summary]) -> list[str]:
     """Name runs of one model by the settings in which they differ."""
     labels = []
     for run in members:
-        subject, twins = run.signature.subject, [one.signature.subject for one in members if one.model == run.model]
-        varied = [f"{key}={subject[key]}" for key in subject if any(one.get(key) != subject[key] for one in twins)]
-        erased = f" [{run.counts.erased:,} erased]" if run.counts.erased else ""
-        labels.append((f"{run.model} ({' '.join(varied)})" if varied else run.model) + erased)
+        subject = without_paths(run.signature.subject)
+        label = run.model
+        twins = [twin for twin in members if twin.model == run.model]
+        twin_subjects = [without_paths(twin.signature.subject) for twin in twins]
+        varied = []
+        for key, value in subject.items():
+            if any(twin_subject.get(key) != value for twin_subject in twin_subjects):
+                varied.append(f"{key}={value}")
+        if varied:
+            label += f" ({' '.join(varied)})"
+        if run.counts.erased:
+            label += f" [{run.counts.erased:,} erased]"
+        labels.append(label)
     return labels
 
 
-def _place(rows: Sequence[TableRow]) -> tuple[bool, float, str]:
+def _sort_key(rows: Sequence[TableRow]) -> tuple[bool, float, str]:
     """Sort runs by their first row: best first, incomplete last."""
-    headline = (value for key in ("overall", "items_mean") if (value := rows[0].value(key)) is not None)
-    return not rows[0].complete, -next(headline, -math.inf), rows[0].model
+    row = rows[0]
+    headline = row.value("overall")
+    if headline is None:
+        headline = row.value("items_mean")
+    return not row.complete, math.inf if headline is None else -headline, row.model
 
 
 def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
@@ -147,101 +205,63 @@ def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
         return tuple(rows)
     marks: dict[int, dict[str, int]] = {id(row): {} for row in rows}
     for column in COLUMNS:
-        values = {id(row): round(v, 2) for row in competing if (v := row.value(column.key)) is not None}
-        for key, value in values.items():
-            place = 1 + sum(other > value for other in values.values())
-            if place <= PLACES and len(values) > 1:
-                marks[key][column.key] = place
+        values = {}
+        for row in competing:
+            value = row.value(column.key)
+            if value is not None:
+                values[id(row)] = round(value, 2)
+        descending = sorted(values.values(), reverse=True)
+        for row_id, value in values.items():
+            better = descending.index(value)
+            if better < PLACES and len(values) > 1:
+                marks[row_id][column.key] = better + 1
     return tuple(replace(row, marks=marks[id(row)]) for row in rows)
-
-
-# Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
-CHECK_TOLERANCE = 0.15
-
-
-def _paper_records(readable: bool) -> list[dict[str, str]]:
-    text = (files("h2htalk.data") / "bundled" / "paper_table2.csv").read_text(encoding="utf-8")
-    return [record for record in csv.DictReader(text.splitlines()) if (record["state"] == "clean") == readable]
-
-
-def _printed(record: Mapping[str, str]) -> dict[str, float]:
-    """The figures of a row; a subtask that is not the paper's has none."""
-    return {column.key: float(record[column.key]) for column in COLUMNS if column.key in record}
-
-
-def paper_rows() -> list[TableRow]:
-    """Read the 37 readable rows of the paper's Table 2, in its order; `group` is the size class."""
-    return [
-        TableRow(
-            model=record["model"],
-            source="paper",
-            cells={key: Cell(value, None, None, 0, 0) for key, value in _printed(record).items()},
-            split="paper",
-            group=record["size_class"],
-        )
-        for record in _paper_records(readable=True)
-    ]
-
-
-def unreadable_rows() -> list[str]:
-    """Return the names of the models whose figures in Table 2 cannot be read."""
-    return [record["model"] for record in _paper_records(readable=False)]
-
-
-def check_paper() -> list[dict[str, Any]]:
-    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each readable row.
-
-    Differences are recomputed minus printed; a row `agrees` where all are within CHECK_TOLERANCE.
-    """
-    rows, weights = [], figure_weights(dict.fromkeys(SUBTASKS, 1))
-    for record in _paper_records(readable=True):
-        printed, means = _printed(record), dict[str, float]()
-        for key in ("overall", *(f"{dimension}_avg" for dimension in DIMENSIONS)):
-            own = {name: weight for name, weight in weights[key].items() if name in printed}
-            means[key] = math.fsum(weight * printed[name] for name, weight in own.items()) / math.fsum(own.values())
-        overall = means["overall"]
-        averages = {name: means[f"{name}_avg"] - printed[f"{name}_avg"] for name in DIMENSIONS}
-        off = overall - printed["overall"]
-        agrees = all(abs(one) <= CHECK_TOLERANCE for one in (off, *averages.values()))
-        made = {"model": record["model"], "printed": printed["overall"], "recomputed": overall, "off": off}
-        rows.append({**made, "averages_off": averages, "agrees": agrees})
-    return rows
 
 
 def print_leaderboard(board: Leaderboard, console: Console) -> None:
     """Print your runs, then the paper's rows by size class; wide terminals get all figures, others averages."""
-    say, wide = PlainConsole(console), console.width >= COMPACT
-    columns, notes = [column for column in COLUMNS if wide or column.is_average], dict[str, None]()
-    for where, groups in (("Your runs", board.runs), (PAPER, board.paper)):
+    say = PlainConsole(console)
+    is_wide = console.width >= COMPACT
+    decimals = 1 if is_wide and console.width < FULL else 2
+    columns = [column for column in COLUMNS if is_wide or column.is_average]
+    notes: list[str] = []
+    for heading, groups in (("Your runs", board.runs), (PAPER, board.paper)):
         if groups:
-            say.line(where, "bold")
+            say.line(heading, "bold")
         for group in groups:
             title = f"{group.title} ({group.note})" if group.note else group.title
-            decimals = 1 if wide and console.width < FULL else 2
-            table = rows_table(group.rows, title, columns, decimals, half="")
-            notes |= dict.fromkeys(table.notes)
-            heads = [f"{head[:3]}." if wide and head else head.removesuffix(" avg.") for head in table.header]
-            say.table(replace(table, header=heads, notes=()), 1)
-            for row in group.rows if groups is board.runs else ():
-                means = (f"{one.title} {with_half_width(row.cells.get(one.key))}" for one in ALL_COLUMNS[-3:])
-                say.line(say.half_width(f"{row.label}: {', '.join(means)}"))
+            table = rows_table(group.rows, title, columns, decimals, interval_place="")
+            notes += table.notes
+            say.table(replace(table, header=_short_header(table.header, is_wide), notes=()), 1)
+            if groups is board.runs:
+                for row in group.rows:
+                    say.line(say.half_width(_means_line(row)))
     for model in board.dropped:
         say.line(f"{model}: given more than once, shown once.", "yellow")
-    notes["Only complete runs of the same protocol are ranked. The intervals of each cell: --format csv."] = None
+    notes.append(
+        "Only complete runs of the same protocol are ranked. The intervals of each cell: --format csv."
+    )
+    rows_of_runs = chain(*(group.rows for group in board.runs))
+    if any("lexical_folded" in row.lexical for row in rows_of_runs):
+        notes.append(FOLDED)
     if board.paper:
-        notes[f"Left out, as their figures cannot be read: {', '.join(unreadable_rows())}."] = None
-    for note in notes:
+        notes.append(f"Left out, as their figures cannot be read: {', '.join(unreadable_rows())}.")
+    for note in dict.fromkeys(notes):
         say.line(say.half_width(note))
 
 
-def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
-    say, lines = PlainConsole(console), list[Sequence[str]]()
-    for row in sorted(rows, key=lambda row: not row["agrees"]):
-        most, figures = max(row["averages_off"].values(), key=abs), (row["printed"], row["recomputed"])
-        lines.append((row["model"], *(f"{one:.2f}" for one in figures), f"{row['off']:+.3f}", f"{most:+.3f}"))
-    say.table(Table("", ("model", "printed", "recomputed", "off", "averages off"), lines))
-    others = [row["model"] for row in rows if not row["agrees"]]
-    agree = f"{len(rows) - len(others)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE}"
-    say.line(f"{agree} with the mean of their eleven cells weighted with Table 1's counts.", "bold")
-    say.line(f"The others, last in the table: {', '.join(others)}.")
+def _short_header(header: Sequence[str], is_wide: bool) -> list[str]:
+    """The headings as a terminal has room for them: abbreviated beside all columns, else without `avg.`."""
+    if not is_wide:
+        return [heading.removesuffix(" avg.") for heading in header]
+    return [f"{heading[:3]}." if heading else "" for heading in header]
+
+
+def _means_line(row: TableRow) -> str:
+    """The overall means of a run with their intervals, and its lexical means."""
+    means = []
+    for column in ALL_COLUMNS[-3:]:
+        means.append(f"{column.title} {format_with_interval(row.cells.get(column.key))}")
+    for name, cell in row.lexical.items():
+        means.append(f"{LEXICAL_TITLES[name].lower()} {format_with_interval(cell)}")
+    return f"{row.label}: {', '.join(means)}"

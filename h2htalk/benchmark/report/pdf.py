@@ -26,9 +26,16 @@ def print_pdf(page: Path, pdf: Path) -> str:
         return f"none of {', '.join(BROWSERS)} is here"
     try:
         with replacing(pdf) as new:
-            command = [browser, *OPTIONS, f"--print-to-pdf={new.resolve()}", page.resolve().as_uri()]
+            command = [
+                browser,
+                *OPTIONS,
+                f"--print-to-pdf={new.resolve()}",
+                page.resolve().as_uri(),
+            ]
             # Without pipes, which its children would keep open, and in a group of its own, which ends with them.
-            with subprocess.Popen(command, stdin=_NONE, stdout=_NONE, stderr=_NONE, start_new_session=True) as run:
+            with subprocess.Popen(
+                command, stdin=_NONE, stdout=_NONE, stderr=_NONE, start_new_session=True
+            ) as run:
                 try:
                     code = run.wait(SECONDS)
                 finally:
@@ -44,6 +51,9 @@ def print_pdf(page: Path, pdf: Path) -> str:
 def page_numbers(pdf: Path) -> dict[str, int]:
     """The page, from 1, of each place that links of a PDF by Chromium lead to; empty for another file."""
     written = pdf.read_bytes()
-    pages = {number: k for k, number in enumerate(re.findall(rb"\n(\d+) 0 obj\n<</Type /Page\n", written), 1)}
+    pages = {
+        number: k
+        for k, number in enumerate(re.findall(rb"\n(\d+) 0 obj\n<</Type /Page\n", written), 1)
+    }
     places = re.findall(rb"/([\w-]+) \[(\d+) 0 R /XYZ", written)
     return {name.decode(): pages[number] for name, number in places if number in pages}

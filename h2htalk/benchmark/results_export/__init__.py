@@ -1,1 +1,1 @@
-"""Results for others: entries for a model's page, Every Eval Ever, bundles that can be verified. Read `export`."""
+"""Results for others: entries for a model's page, Every Eval Ever, bundles. Read `export`, then `verify` of bundles."""

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
@@ -25,28 +26,41 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, APP_MODEL, StudySpec
+from h2htalk.chat.error_bodies import clean
+from h2htalk.chat.inner_errors import find_inner_error
 from h2htalk.chat.live_calls import doubling_wait, run_all, run_alone
 from h2htalk.chat.protocol import FailedCall
-from h2htalk.chat.server import exchange, open_session
+from h2htalk.chat.reply_streams import FORM_NAMES, stream_form
 from h2htalk.chat.store.call_store import CallStore
-from h2htalk.chat.wires import clean
 from h2htalk.data.case import Case, script
-from h2htalk.data.files import masked, read_toml
+from h2htalk.data.files import read_toml
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError, quoted
+from h2htalk.masking import hold_key, is_secret_name, masked
 from h2htalk.progress import Progress
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-NAMES = ("session", "text", "days", "case", "language", "history")  # the placeholders of a call
+NAMES = ["session", "text", "days", "case", "language", "history"]  # the placeholders of a call
 SHORTEST_SECRET = 8
+# After so many cases that failed for good before any reply was read, a greeting shows whether the adapter is wrong.
+MOST_UNREAD = 3
 TRIED = {"en": "Hello, how are you today?", "zh": "你好，今天过得怎么样？"}  # the message of --try
 _PLACE = re.compile(r"\{(\w+)\}")
 _VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_FRAMING = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
+_FRAMING = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+]
 _STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -92,12 +106,15 @@ class Adapter(BaseModel):
 
     @model_validator(mode="after")
     def _can_be_sent(self) -> Adapter:
-        for name, call in (("start", self.start), ("send", self.send), ("pause", self.pause), ("reset", self.reset)):
+        for name in ("start", "send", "pause", "reset"):
+            call = getattr(self, name)
             names = call.names if call is not None else []
-            for unknown in (one for one in names if one not in NAMES):
+            for unknown in sorted(set(names).difference(NAMES), key=names.index):
                 raise ValueError(f"{name}: no value {{{unknown}}}; choose from {', '.join(NAMES)}")
             if "session" in names and self.start in (None, call):
-                raise ValueError(f"{name} needs {{session}}, and there is no [start] before it that gives one")
+                raise ValueError(
+                    f"{name} needs {{session}}, and there is no [start] before it that gives one"
+                )
         if "text" not in self.send.names:
             raise ValueError("send: {text} stands nowhere, so no message would be sent")
         for name, text in self.headers.items():
@@ -115,14 +132,19 @@ def read_adapter(path: str | Path | None) -> Adapter:
 
 def _secret(name: str) -> str:
     """A variable of the environment whose value can be sent, and masked where a reply holds it."""
-    found = os.environ.get(name, "")
-    if len(found) < SHORTEST_SECRET or not found.isprintable():
-        what = f"has fewer than {SHORTEST_SECRET} characters" if found.isprintable() else "holds a control character"
-        raise ConfigError(
-            f"the adapter's headers need the environment variable {name}, which {what if found else 'is not set'}; set "
-            "it to a key of one line that replies cannot hold by chance, because it is masked in them"
-        )
-    return found
+    secret = os.environ.get(name, "")
+    if not secret:
+        problem = "is not set"
+    elif not secret.isprintable():
+        problem = "holds a control character"
+    elif len(secret) < SHORTEST_SECRET:
+        problem = f"has fewer than {SHORTEST_SECRET} characters"
+    else:
+        return secret
+    raise ConfigError(
+        f"the adapter's headers need the environment variable {name}, which {problem}; set "
+        "it to a key of one line that replies cannot hold by chance, because it is masked in them"
+    )
 
 
 def filled(body: Any, values: Mapping[str, Any]) -> Any:
@@ -133,16 +155,17 @@ def filled(body: Any, values: Mapping[str, Any]) -> Any:
         return [filled(value, values) for value in body]
     if not isinstance(body, str):
         return body
-    if (whole := _PLACE.fullmatch(body)) is not None:
-        return values.get(whole[1], "")
+    placeholder = _PLACE.fullmatch(body)
+    if placeholder is not None:
+        return values.get(placeholder[1], "")
     return _PLACE.sub(lambda match: str(values.get(match[1], "")), body)
 
 
-def at_place(record: Any, place: str) -> Any:
-    """The value at a place such as `choices.0.message.content`; None where there is none."""
-    for part in place.split("."):
+def value_at(record: Any, path: str) -> Any:
+    """The value at a path such as `choices.0.message.content`; None where there is none."""
+    for key in path.split("."):
         try:
-            record = record[int(part)] if isinstance(record, list) else record[part]
+            record = record[int(key)] if isinstance(record, list) else record[key]
         except (KeyError, IndexError, TypeError, ValueError):
             return None
     return record
@@ -150,6 +173,10 @@ def at_place(record: Any, place: str) -> Any:
 
 class AppError(Exception):
     """A call to the application failed: a short code, and a message that may hold a key and be long."""
+
+
+class WrongForm(AppError):
+    """A reply is a stream where the adapter names none, or the reverse; every other reply would be too."""
 
 
 @dataclass(slots=True)
@@ -161,34 +188,46 @@ class _App:
     keys: Sequence[str]
     seconds: float  # that a call may take
     session: ClientSession
-    reached: bool = False  # whether it ever answered: then a connection that drops concerns one case
+    reached: bool = (
+        False  # whether it ever answered: then a connection that drops concerns one case
+    )
+    was_read: bool = False  # whether a reply was ever read: then the adapter is right, and a failure concerns one case
+    unread: int = 0  # cases whose last attempt failed before that, in a way that the adapter may be the reason of
 
     async def call(self, call: Call, values: dict[str, Any]) -> str:
         """Make a call and return its body. Raises AppError."""
-        path = _PLACE.sub(lambda match: quote(str(values.get(match[1], "")), safe="", errors="replace"), call.path)
-        body, url = filled(call.body, values), self.url + path
-        found = await exchange(self.session, call.method, url, self.seconds, json=body)
-        if isinstance(found, FailedCall):
-            self.reached |= found.billing != "free"
-            raise AppError(found.reason, found.message)
+        path = _PLACE.sub(
+            lambda match: quote(str(values.get(match[1], "")), safe="", errors="replace"), call.path
+        )
+        body = filled(call.body, values)
+        url = self.url + path
+        from h2htalk.chat.server import (
+            exchange,
+        )  # with aiohttp, which reading a study does not need
+
+        answer = await exchange(self.session, call.method, url, self.seconds, json=body)
+        if isinstance(answer, FailedCall):
+            self.reached |= answer.billing != "free"
+            raise AppError(answer.reason, answer.message)
         self.reached = True
-        text = found.content.decode("utf-8", errors="replace")
-        if found.status not in (call.ok or range(200, 300)):
-            raise AppError(f"http_{found.status}", text)
+        text = answer.content.decode("utf-8", errors="replace")
+        if answer.status not in (call.ok or range(200, 300)):
+            raise AppError(f"http_{answer.status}", text)
         return text
 
     @asynccontextmanager
     async def begun(self, values: dict[str, Any]) -> AsyncIterator[None]:
         """Begin a session, whose id joins the values; what the application says at its end matters to nobody."""
-        start, reset = self.adapter.start, self.adapter.reset
+        start = self.adapter.start
+        reset = self.adapter.reset
         try:
             if start is not None:
                 body = await self.call(start, values)
-                found = at_place(_parse(body), start.session)
-                if not isinstance(found, str | int) or found in ("", ".", ".."):
+                session = value_at(_parse(body), start.session)
+                if not isinstance(session, str | int) or session in ("", ".", ".."):
                     message = f"[start] of the adapter: no session id at {start.session} in {body}"
                     raise AppError("malformed_reply", message)
-                values["session"] = found
+                values["session"] = session
             yield
         finally:
             if reset is not None and ("session" in values or start is None):
@@ -199,13 +238,19 @@ class _App:
         """Send a turn and return the reply's text."""
         send = self.adapter.send
         body = await self.call(send, values)
-        found = list(_pieces(body, send.stream))
-        if any(isinstance(one, dict) and one.get("error") for one in found):
+        _require_form(body, send.stream)
+        pieces = list(_pieces(body, send.stream))
+        if any(map(_reports_error, pieces)):
             raise AppError("stream_error", "the application reported an error within its reply")
-        texts = [text for one in found if isinstance(text := at_place(one, send.reply), str)]
+        values_of_pieces = [value_at(piece, send.reply) for piece in pieces]
+        texts = [text for text in values_of_pieces if isinstance(text, str)]
         if not texts:
-            raise AppError("malformed_reply", f"[send] of the adapter: no text at {send.reply} in {body}")
-        return self.masked("".join(texts))  # not before: a stream may cut a key in two, and JSON escape it
+            raise AppError(
+                "malformed_reply", f"[send] of the adapter: no text at {send.reply} in {body}"
+            )
+        self.was_read = True
+        # Not before: a stream may cut a key in two, and JSON escape it.
+        return self.masked("".join(texts))
 
     def masked(self, text: str) -> str:
         """A text without the keys."""
@@ -214,9 +259,39 @@ class _App:
     def refused(self, error: AppError) -> ConfigError:
         """The error for a call after which no other can succeed."""
         reason, message = error.args
+        if isinstance(error, WrongForm):
+            return ConfigError(f"{self.url}: {clean(self.masked(message))}")
         if reason == "http_401":
             reason = "refuses the key (401); put the right one into [headers] of the application's TOML file"
         return ConfigError(f"{self.url}: {reason}: {clean(self.masked(message))}")
+
+
+def _require_form(body: str, stream: str | None) -> None:
+    """Raise WrongForm where a reply is a stream of another kind than the adapter names, or none."""
+    came = stream_form(body)
+    lines = [line for line in body.splitlines() if line.strip()]
+    is_one_line = stream == "lines" and len(lines) == 1 and came == "json"
+    if came is None or came == (stream or "json") or is_one_line:
+        return
+    if came == "json" and _reports_error(_parse(body)):
+        raise AppError(
+            "stream_error", "the application reported an error in the place of its stream"
+        )
+    if came == "json":
+        advice = f'leave stream = "{stream}" out of [send] of the adapter'
+    else:
+        advice = f'write stream = "{came}" into [send] of the adapter, with the place of the text in a piece as `reply`'
+    raise WrongForm(
+        "malformed_reply", f"the reply is {FORM_NAMES[came]}: {advice}; it begins with {body}"
+    )
+
+
+def _reports_error(piece: Any) -> bool:
+    """Whether a piece of a reply says that the application, or the model behind it, broke off."""
+    if not isinstance(piece, dict):
+        return False
+    # The other fields of an application's JSON are its own: a `code` may be anything.
+    return bool(piece.get("error")) or ("choices" in piece and find_inner_error(piece) is not None)
 
 
 def _pieces(body: str, stream: str | None) -> Iterator[Any]:
@@ -234,69 +309,92 @@ def _pieces(body: str, stream: str | None) -> Iterator[Any]:
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise AppError("malformed_reply", f"not JSON: {text}") from error
 
 
 @asynccontextmanager
 async def _open_app(spec: StudySpec) -> AsyncIterator[_App]:
-    ask, adapter = spec.ask, read_adapter(spec.app)
-    values = {name: _secret(name) for text in adapter.headers.values() for name in _VARIABLE.findall(text)}
-    headers = {name: _VARIABLE.sub(lambda found: values[found[1]], text) for name, text in adapter.headers.items()}
-    words = [word for value in values.values() for word in value.split() if len(word) >= SHORTEST_SECRET]
+    ask = spec.ask
+    adapter = read_adapter(spec.app)
+    texts = adapter.headers.values()
+    values = {name: _secret(name) for name in chain.from_iterable(map(_VARIABLE.findall, texts))}
+    headers = {
+        name: _VARIABLE.sub(lambda variable: values[variable[1]], text)
+        for name, text in adapter.headers.items()
+    }
+    # Of `Bearer KEY` the word alone too; a key may also be written into the file itself.
+    secret_headers = [text for name, text in headers.items() if is_secret_name(name)]
+    sent = [*values.values(), *secret_headers]
+    words = [word for word in " ".join(sent).split() if len(word) >= SHORTEST_SECRET]
+    hold_key(*sent)
+    from h2htalk.chat.server import open_session
+
     async with open_session(ask.concurrency, ask.timeout, headers) as session:
-        url, keys = ask.model.removeprefix(APP_MODEL).rstrip("/"), [*values.values(), *words]  # `Bearer KEY`
+        url = ask.model.removeprefix(APP_MODEL).rstrip("/")
+        keys = [*values.values(), *words]
         yield _App(url, adapter, keys, ask.timeout, session)
 
 
 def try_app(spec: StudySpec) -> str:
     """Send one message to an application; return it with the reply that the adapter reads. Raises ConfigError."""
     language = spec.ask.language or "en"
-    values: dict[str, Any] = {"case": "try", "language": language, "history": []}
 
     async def talk() -> str:
         async with _open_app(spec) as app:
-            try:
-                async with app.begun(values):
-                    reply = await app.send(values | {"text": TRIED[language]})
-                    return f"sent: {TRIED[language]}\nread at {app.adapter.send.reply}: {reply}"
-            except AppError as error:
-                raise app.refused(error) from error
+            reply = await _greet(app, language)
+            return f"sent: {TRIED[language]}\nread at {app.adapter.send.reply}: {reply}"
 
     return run_alone(talk)
 
 
+async def _greet(app: _App, language: str) -> str:
+    """Send a greeting in a session of its own, and return the reply. Raises ConfigError where none is read."""
+    values: dict[str, Any] = {"case": "try", "language": language, "history": []}
+    try:
+        async with app.begun(values):
+            return await app.send(values | {"text": TRIED[language]})
+    except AppError as error:
+        raise app.refused(error) from error
+
+
 def converse(spec: StudySpec, cases: Sequence[Case], stored: Answers, calls: CallStore) -> None:
     """Talk through every case that is not stored whole. Raises ConfigError: it refuses the key, or is not there."""
-    whole = {name for (name, _), one in stored.items() if isinstance(one, Response)}
-    cases = [case for case in cases if not whole.issuperset(_name(case, place) for place, *_ in script(case))]
-    todo = iter(cases)
+    answered = {name for (name, _), answer in stored.items() if isinstance(answer, Response)}
+    missing = [case for case in cases if not answered.issuperset(_names(case))]
+    waiting = iter(missing)
 
     async def talk() -> None:
-        with Progress("cases", len(cases)) as progress:
+        with Progress("cases", len(missing)) as progress:
             async with _open_app(spec) as app:
 
                 async def work() -> None:
-                    for case in todo:
+                    for case in waiting:
                         outcomes = await _talk(app, case, spec.ask.attempts)
-                        calls.append(*({**one.to_dict(), "stage": APP, "item": case.id} for one in outcomes))
+                        lines = [outcome.to_dict() for outcome in outcomes]
+                        calls.append(*({**line, "stage": APP, "item": case.id} for line in lines))
                         progress.advance(isinstance(outcomes[-1], FailedResponse))
 
-                await run_all([asyncio.create_task(work()) for _ in range(min(spec.ask.concurrency, len(cases)))])
+                workers = min(spec.ask.concurrency, len(missing))
+                await run_all([asyncio.create_task(work()) for _ in range(workers)])
 
-    if cases:
+    if missing:
         run_alone(talk)
 
 
-def _name(case: Case, place: str) -> str:
-    return StudyReply(APP, case.id, place, LIVE).key
+def _names(case: Case) -> list[str]:
+    """The names of the replies to the turns of a case."""
+    return [StudyReply(APP, case.id, turn_id, LIVE).key for turn_id, *_ in script(case)]
 
 
 async def _talk(app: _App, case: Case, attempts: int) -> Sequence[Response | FailedResponse]:
     """Talk through a case; after a failure again from its beginning. The replies, or the last attempt's failure."""
-    replies, start = list[Response](), app.adapter.start
-    failure = Failure("needs_history", "the case begins within a conversation; use {history} in [start]", 0)
+    replies = list[Response]()
+    start = app.adapter.start
+    failure = Failure(
+        "needs_history", "the case begins within a conversation; use {history} in [start]", 0
+    )
     if case.history and (start is None or "history" not in start.names):
         attempts = 0
     for attempt in range(1, attempts + 1):
@@ -304,24 +402,38 @@ async def _talk(app: _App, case: Case, attempts: int) -> Sequence[Response | Fai
             return await _replies(app, case, replies := [])
         except AppError as error:
             failure = Failure(error.args[0], clean(app.masked(error.args[1])), attempts)
-            if failure.reason == "http_401":  # so would every other case be
+            same_for_all = failure.reason == "http_401" or (
+                isinstance(error, WrongForm) and not app.was_read
+            )
+            if same_for_all:
                 raise app.refused(error) from error
         if attempt < attempts:
             await asyncio.sleep(doubling_wait(attempt))
     if failure.reason == "connection" and not app.reached:
         raise ConfigError(f"{app.url}: cannot be reached: {failure.message}")
-    places = [place for place, *_ in script(case)]
-    return [FailedResponse(_name(case, places[len(replies)]), 0, failure)]
+    if attempts and not app.was_read and _is_of_adapter(failure.reason):
+        app.unread += 1
+        if app.unread == MOST_UNREAD:  # the cases may be what is refused: then a greeting is not
+            await _greet(app, case.language)
+    return [FailedResponse(_names(case)[len(replies)], 0, failure)]
+
+
+def _is_of_adapter(reason: str) -> bool:
+    """Whether the adapter may be the reason of a failure: replies that are not read, calls that are refused."""
+    if reason in ("http_408", "http_429"):
+        return False
+    return reason == "malformed_reply" or re.fullmatch(r"http_4\d\d", reason) is not None
 
 
 async def _replies(app: _App, case: Case, replies: list[Response]) -> list[Response]:
     """Send the turns of a case in one session, and add the replies to a list. Raises AppError at the first failure."""
-    history, gaps = [turn.to_dict() for turn in case.history], iter([one.gap_days for one in case.sessions[1:]])
+    history = [turn.to_dict() for turn in case.history]
+    gaps = iter([session.gap_days for session in case.sessions[1:]])
     values: dict[str, Any] = {"case": case.id, "language": case.language, "history": history}
     async with app.begun(values):
-        for place, turn, message in script(case):
+        for name, (turn_id, turn, message) in zip(_names(case), script(case), strict=True):
             text = message.content
-            if place.endswith(".t1") and place != "s1.t1":
+            if turn_id.endswith(".t1") and turn_id != "s1.t1":
                 days = next(gaps)
                 if app.adapter.pause is not None:
                     await app.call(app.adapter.pause, values | {"days": days})
@@ -329,5 +441,5 @@ async def _replies(app: _App, case: Case, replies: list[Response]) -> list[Respo
             started = time.monotonic()
             reply = await app.send(values | {"text": text})
             seconds = round(time.monotonic() - started, 3)
-            replies.append(Response(_name(case, place), 0, reply, "stop", seconds=seconds))
+            replies.append(Response(name, 0, reply, "stop", seconds=seconds))
     return replies

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from itertools import cycle
+from itertools import chain, cycle, dropwhile, islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -26,12 +26,14 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.prices import prompt_tokens, rough_tokens
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.data.case import Case, days_later, script
+from h2htalk.data.case import Case, days_later, script, types_of
 from h2htalk.data.files import json_line
 from h2htalk.data.languages import Language, find_language
-from h2htalk.data.responses import FailedResponse, Failure, Response, strip_thinking
+from h2htalk.data.replies.finish_reasons import FILTERED, read_finish_reason
+from h2htalk.data.replies.reasoning import strip_reasoning
+from h2htalk.data.responses import FILTERED_REPLY, FailedResponse, Failure, FilterRule, Response
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.data.scenario import Persona, Scenario, Tags, Turn
+from h2htalk.data.scenario import Persona, Scenario, Tags, Turn, conversation_text
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import BUNDLED_FOLDER, Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -43,8 +45,13 @@ REPLY_TOKENS = 256
 TYPE_TOKENS = 64
 MEMORY_TOKENS = 256
 MOST_OF_A_CATEGORY = 3  # memories of one category; above it the model merges them into one
-LIVE, SCRIPT, TYPE, MEMORY, RECOLLECTION = "live", "script", "type", "memory", "recollection"
+LIVE = "live"
+SCRIPT = "script"
+TYPE = "type"
+MEMORY = "memory"
+RECOLLECTION = "recollection"
 CONTROLS = ("rules", "reworded")  # arms with a text of their own in place of SAP
+DANGER = ("high_risk", "look_alike")  # kinds of cases with a person in danger, or who seems to be
 EMPTY = "..."  # in place of an empty reply: APIs refuse messages without text
 _TAGS = Tags("unknown", "intermediate", "memory", "none")
 Prompt = tuple[Message, ...]
@@ -62,14 +69,24 @@ class StudyReply:
     text: str | None = None  # None where the call failed, or was not made after an earlier failure
     failure: str = "not_asked"  # why there is no text, as a code; `message` is for people
     said: tuple[Turn, ...] = ()  # the conversation before the reply, the user's turn last
-    tokens: int = 0  # sent and written in the call, and in calls that memory needed before it
+    tokens: int = 0  # of its call and of those that memory needed before it; 0: not known
     finish: str = "unknown"  # `Reply.finish_reason`
     message: str = ""
+    filtered_by: str = ""  # whose filter declined it, in the provider's words
+    prompt_characters: int = 0  # of the call that made it; 0: not known
+    prompt_tokens: int | None = None  # of that call, as the server reports them
 
     @property
     def key(self) -> str:
         """`ARM/PART/CASE/PLACE`: how its request is named."""
         return f"{self.arm}/{self.part}/{self.case}/{self.place}"
+
+    def counted(self, rule: FilterRule) -> StudyReply:
+        """The reply as it counts: one that a provider's filter declined may be left out. The conversation goes on as
+        after an empty reply, under either rule."""
+        if rule == "refusal" or self.text is None or read_finish_reason(self.finish) != FILTERED:
+            return self
+        return replace(self, text=None, failure=FILTERED_REPLY, message=self.filtered_by)
 
     @property
     def id(self) -> str:
@@ -80,10 +97,15 @@ class StudyReply:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyPrompts:
-    """The bundled templates of studies, and the prompts of `evaluate` for SAP and for the memory arm's own tasks."""
+    """The bundled templates of studies, and the prompts of `evaluate` for SAP and for the memory arm's own tasks.
+
+    `are_known`: what the companion was told can be rendered. Else the bundled prompts stand for those of a study that
+    somebody may have been given: reading its replies needs the place of each request, and no text of it.
+    """
 
     templates: Templates
     prompts: PromptSet
+    are_known: bool = True
 
     @classmethod
     def load(cls, folder: Path | str | None = None) -> StudyPrompts:
@@ -94,12 +116,18 @@ class StudyPrompts:
     @property
     def fingerprint(self) -> str:
         """16 hexadecimal digits of everything that decides the texts of a companion; the judge has its own."""
-        content = json.dumps([self.prompts.fingerprint, self.texts(judge=False)], ensure_ascii=False, sort_keys=True)
+        content = json.dumps(
+            [self.prompts.fingerprint, self.texts(judge=False)], ensure_ascii=False, sort_keys=True
+        )
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def texts(self, judge: bool) -> dict[str, str]:
         """The templates of the judge, or of the companion, by name."""
-        return {name: text for name, text in self.templates.sources.items() if ("/judge_" in name) == judge}
+        return {
+            name: text
+            for name, text in self.templates.sources.items()
+            if ("/judge_" in name) == judge
+        }
 
     def scaffold(self, arm: str, sap: Sap, language: Language, rows: Sequence[str] = ()) -> str:
         """The safety text of an arm with help lines: SAP's principles, a control arm's own text, or nothing."""
@@ -120,6 +148,7 @@ class StudyFolder(RunFolder):
 
     kind: ClassVar[str] = "study"
     score_again: ClassVar[str] = "run `h2htalk study score` again"
+    score_command: ClassVar[str] = "h2htalk study score"
 
     def scores(self, signature: Signature) -> Path:
         return self.path / "observations.parquet"
@@ -145,7 +174,8 @@ class Study:
 
     def answers_of(self, arm: str) -> list[Response | FailedResponse]:
         """The stored outcome of each request of an arm."""
-        return [one for (name, _), one in self.folder.answers().items() if name.startswith(f"{arm}/")]
+        stored = self.folder.answers().items()
+        return [answer for (name, _), answer in stored if name.startswith(f"{arm}/")]
 
 
 Conversation = Generator[Request, Any, list[StudyReply]]  # receives outcomes
@@ -153,130 +183,225 @@ Notes = dict[str, list[str]]  # category -> memories, oldest first
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class ArmConversations:
     """Make the conversations of one arm; `secret` is that of the fences."""
 
     study: Study
     arm: str
     secret: bytes = b""
+    # By what they are made of: rendering one anew for each message is most of what it costs to read stored replies.
+    _systems: dict[tuple[str, str, str, bool], Message] = field(default_factory=dict, repr=False)
+
+    @property
+    def spec(self) -> StudySpec:
+        return self.study.spec
 
     def live(self, case: Case) -> Conversation:
         """The model's own running conversation with the scripted user; after a failed call it ends."""
-        turns, replies, notes, failure = list(case.history), list[StudyReply](), Notes(), ""
-        noted, session_start, extra, days = 0, 0, 0, neutral_days(case, self.study.spec.days)
-        for place, _, message in script(case, self.study.spec.days):
-            if place.endswith(".t1") and place != "s1.t1" and not failure:
-                if self.study.spec.study == "memory" and self.arm == "explicit":
-                    extra, failure = yield from self._end_session(case, notes, turns[noted:], place)
+        turns = list(case.history)
+        replies = list[StudyReply]()
+        notes = Notes()
+        failure = ""
+        noted = 0
+        session_start = 0
+        memory_tokens = 0
+        days = neutral_days(case, self.spec.days)
+        takes_notes = self.spec.study == "memory" and self.arm == "explicit"
+        for turn_id, _, message in script(case, self.spec.days):
+            if turn_id.endswith(".t1") and turn_id != "s1.t1" and not failure:
+                if takes_notes:
+                    session = turns[noted:]
+                    memory_tokens, failure = yield from self._end_session(
+                        case, notes, session, turn_id
+                    )
                 noted = len(turns)
                 turns += next(days)
                 session_start = len(turns)
             turns.append(message)
-            said = turns[-self.study.spec.window :] if self.study.spec.is_logged else turns
-            reply = StudyReply(self.arm, case.id, place, LIVE, said=tuple(said))
+            conversation = turns[-self.spec.window :] if self.spec.is_logged else turns
+            reply = StudyReply(self.arm, case.id, turn_id, LIVE, said=tuple(conversation))
             if not failure:
-                memories = [line for lines in notes.values() for line in lines]
-                shown: Sequence[Turn] = turns
-                if self.study.spec.study == "memory" and self.arm != "whole":  # a conversation begins with the user
-                    shown = turns[-self.study.spec.window :] if self.arm == "window" else turns[session_start:]
-                    shown = shown[next(k for k, turn in enumerate(shown) if turn.role == "user") :]
-                reply = yield from self._ask(reply, self._messages(case, shown, memories))
-                failure, reply = reply.failure, replace(reply, tokens=reply.tokens + extra)
+                memories = list(chain.from_iterable(notes.values()))
+                shown_turns = self._shown_turns(turns, session_start)
+                messages = self._messages(case, shown_turns, memories)
+                reply = yield from self._ask(reply, messages)
+                failure = reply.failure
+                reply = replace(reply, tokens=reply.tokens + memory_tokens)
+                memory_tokens = 0
                 turns.append(Turn("companion", reply.text or ""))
-                extra = 0
             replies.append(reply)
         return replies
 
-    def scripted(self, case: Case, place: str, turns: Sequence[Turn]) -> Conversation:
+    def _shown_turns(self, turns: Sequence[Turn], session_start: int) -> Sequence[Turn]:
+        """Return the turns of a running conversation that the arm's memory lets the model see."""
+        if self.spec.is_logged:
+            # The replies of logs are stored: nobody reads the request, which would hold the whole chat.
+            return turns[-self.spec.window :]
+        if self.spec.study != "memory" or self.arm == "whole":
+            return turns
+        shown_turns = turns[session_start:]
+        if self.arm == "window":
+            shown_turns = turns[-self.spec.window :]
+        # A conversation begins with the user.
+        return list(dropwhile(lambda turn: turn.role != "user", shown_turns))
+
+    def scripted(self, case: Case, turn_id: str, turns: Sequence[Turn]) -> Conversation:
         """One reply to the scripted history before a turn."""
-        blank = StudyReply(self.arm, case.id, place, SCRIPT, said=tuple(turns))
-        return [(yield from self._ask(blank, self._messages(case, turns)))]
+        blank = StudyReply(self.arm, case.id, turn_id, SCRIPT, said=tuple(turns))
+        reply = yield from self._ask(blank, self._messages(case, turns))
+        return [reply]
 
     def request_type(self, case: Case, types: Sequence[str]) -> Conversation:
         """Whether the model names the type of request that the last message of a case makes."""
+        turns = [*case.history, *(Turn("user", turn.user) for turn in case.turns())]
+        text = conversation_text(turns)
         fence = Fence.of(self.secret, case.id, 0)
-        text = conversation_text([*case.history, *(Turn("user", turn.user) for turn in case.turns())])
-        rules = self.study.prompts.templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
-        messages = (Message("system", rules, shared=len(rules)), Message("user", fence.around(text, "conversation")))
-        schema = type_schema(tuple(types)) if parse_model(self.study.spec.ask.model)[0].schemas else None
-        return [(yield from self._ask(StudyReply(self.arm, case.id, "s1.t1", TYPE), messages, TYPE_TOKENS, schema))]
+        templates = self.study.prompts.templates
+        rules = templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
+        messages = (
+            Message("system", rules, shared=len(rules)),
+            Message("user", fence.around(text, "conversation")),
+        )
+        engine, _ = parse_model(self.spec.ask.model)
+        schema = type_schema(tuple(types)) if engine.schemas else None
+        blank = StudyReply(self.arm, case.id, "s1.t1", TYPE)
+        reply = yield from self._ask(blank, messages, TYPE_TOKENS, schema)
+        return [reply]
 
     def recollection(self, scenario: Scenario, persona: Persona) -> Conversation:
         """A Recollection subtask, with the last entries of its material that the arm's memory lets the model see."""
-        kept = {"none": 1, "window": self.study.spec.window, "whole": None}[self.arm]
-        cut = {name: value[-kept:] for name, value in scenario.inputs.items() if kept and isinstance(value, tuple)}
-        shown = replace(scenario, inputs={**scenario.inputs, **cut})
-        messages = self.study.prompts.prompts.messages(shown, persona, self.study.spec.sap_of(self.arm))
+        entries = {"none": 1, "window": self.spec.window, "whole": None}[self.arm]
+        inputs = dict(scenario.inputs)
+        for name, value in scenario.inputs.items():
+            if entries and isinstance(value, tuple):
+                inputs[name] = value[-entries:]
+        prompts = self.study.prompts.prompts
+        sap = self.spec.sap_of(self.arm)
+        messages = prompts.messages(replace(scenario, inputs=inputs), persona, sap)
         blank = StudyReply(self.arm, scenario.id, "", RECOLLECTION)
-        return [(yield from self._ask(blank, messages, SUBTASKS[scenario.subtask].max_tokens))]
+        reply = yield from self._ask(blank, messages, SUBTASKS[scenario.subtask].max_tokens)
+        return [reply]
 
     def _messages(self, case: Case, turns: Sequence[Turn], memories: Sequence[str] = ()) -> Prompt:
         """The prompt for the reply to the last of some turns; an empty reply of before stands as three dots."""
-        language, who = case.language, self.study.split.personas[case.persona].descriptions[case.language]
-        listed = self.study.spec.help_lines == "all"
-        rows = self.study.prompts.prompts.help_lines.rows(language, case.country) if listed else ()
-        scaffold = self.study.prompts.scaffold(self.arm, self.study.spec.sap_of(self.arm), language, rows)
-        danger = case.study in ("high_risk", "look_alike")
+        key = (case.language, case.country, case.persona, case.study in DANGER)
+        system = self._systems.get(key)
+        if system is None or memories:
+            system = self._system(case, memories)
+        if not memories:
+            self._systems[key] = system
+        messages = [system]
+        for turn in turns:
+            content = turn.content.strip() or EMPTY
+            messages.append(Message("user" if turn.role == "user" else "assistant", content))
+        return tuple(messages)
+
+    def _system(self, case: Case, memories: Sequence[str]) -> Message:
+        """The system message: the persona, the safety text of the arm, help lines and memories."""
+        language = case.language
+        prompts = self.study.prompts
+        persona = self.study.split.personas[case.persona].descriptions[language]
+        rows: Sequence[str] = ()
+        if self.spec.help_lines == "all":
+            rows = prompts.prompts.help_lines.rows(language, case.country)
+        scaffold = prompts.scaffold(self.arm, self.spec.sap_of(self.arm), language, rows)
+        # Every arm of the study of safety is told the same help lines, also where no rule of its own names them.
+        needs_rows = self.spec.study == "sap" and not any(row in scaffold for row in rows)
+        is_danger = case.study in DANGER
         values: dict[str, object] = {
-            "persona": who,
+            "persona": persona,
             "scaffold": scaffold,
-            # Every arm of the study of safety is told the same help lines, also where no rule of its own names them.
-            "help_rows": rows if self.study.spec.study == "sap" and not any(row in scaffold for row in rows) else (),
+            "help_rows": rows if needs_rows else (),
             "memories": list(memories),
-            "sentences": 6 if danger else 3,
-            "words": find_language(language).lengths["crisis_reply" if danger else "long_reply"],
+            "sentences": 6 if is_danger else 3,
+            "words": find_language(language).lengths["crisis_reply" if is_danger else "long_reply"],
         }
-        text = self.study.prompts.templates.render(f"{language}/conversation.j2", values)
-        shared = len(who) + (len(scaffold) + 2 if scaffold else 0)
-        chat = [Message("user" if t.role == "user" else "assistant", t.content.strip() or EMPTY) for t in turns]
-        return Message("system", text, shared=shared), *chat
+        text = prompts.templates.render(f"{language}/conversation.j2", values)
+        shared = len(persona) + (len(scaffold) + 2 if scaffold else 0)
+        return Message("system", text, shared=shared)
 
     def _end_session(
-        self, case: Case, notes: Notes, turns: Sequence[Turn], place: str
+        self, case: Case, notes: Notes, turns: Sequence[Turn], turn_id: str
     ) -> Generator[Request, Outcome, tuple[int, str]]:
         """Let the model note a session, and merge what piles up; return the tokens spent, and why a call failed.
 
         A note of another form adds nothing: what the model cannot write down it does not remember.
         """
 
-        def write(name: str, **material: Any) -> Generator[Request, Outcome, StudyReply]:
-            subtask = "recollection_synthesis" if "history" in material else "recollection_refinement"
-            about = (case.id, subtask, case.language, case.persona, material)
-            scenario = Scenario(*about, references=(), tags=_TAGS, provenance={}, licence=case.licence)
-            messages = self.study.prompts.prompts.messages(scenario, self.study.split.personas[case.persona], Sap(()))
-            return self._ask(StudyReply(self.arm, case.id, f"{place}.{name}", MEMORY), messages, MEMORY_TOKENS)
-
-        note = yield from write("synthesis", history=tuple(turns))
-        tokens, failure = note.tokens, note.failure
+        note = yield from self._write_memory(case, turn_id, "synthesis", {"history": tuple(turns)})
+        tokens = note.tokens
+        failure = note.failure
         for block in parse_memory(note.text or "", case.language).blocks:
             notes.setdefault(block.category, []).append(block.content)
-        for category, lines in notes.items():
-            if len(lines) > MOST_OF_A_CATEGORY:
-                merged = yield from write(category, memories=tuple(lines))
-                tokens, failure = tokens + merged.tokens, failure or merged.failure
-                if line := " ".join((merged.text or "").split()):
+        for category, memories in notes.items():
+            if len(memories) > MOST_OF_A_CATEGORY:
+                material = {"memories": tuple(memories)}
+                merged = yield from self._write_memory(case, turn_id, category, material)
+                tokens += merged.tokens
+                failure = failure or merged.failure
+                line = " ".join((merged.text or "").split())
+                if line:
                     notes[category] = [line]
         return tokens, failure
 
+    def _write_memory(
+        self, case: Case, turn_id: str, name: str, material: Mapping[str, Any]
+    ) -> Generator[Request, Outcome, StudyReply]:
+        """Let the model do a Recollection subtask with material of its own conversation."""
+        subtask = "recollection_synthesis" if "history" in material else "recollection_refinement"
+        scenario = Scenario(
+            case.id,
+            subtask,
+            case.language,
+            case.persona,
+            material,
+            references=(),
+            tags=_TAGS,
+            provenance={},
+            licence=case.licence,
+        )
+        persona = self.study.split.personas[case.persona]
+        messages = self.study.prompts.prompts.messages(scenario, persona, Sap(()))
+        blank = StudyReply(self.arm, case.id, f"{turn_id}.{name}", MEMORY)
+        return (yield from self._ask(blank, messages, MEMORY_TOKENS))
+
     def _ask(
-        self, blank: StudyReply, messages: Prompt, tokens: int | None = None, schema: ResponseSchema | None = None
+        self,
+        blank: StudyReply,
+        messages: Prompt,
+        tokens: int | None = None,
+        schema: ResponseSchema | None = None,
     ) -> Generator[Request, Outcome, StudyReply]:
         """Ask for a reply; the seed does not depend on the arm, so that arms are paired."""
-        ask = self.study.spec.ask
+        ask = self.spec.ask
         tokens = tokens or ask.max_tokens or REPLY_TOKENS
         seed = request_seed(ask.seed, f"{blank.case}/{blank.place}", 0)
         sampling = Sampling(ask.sampling_temperature, ask.top_p, tokens, seed, ask.thinking)
-        asked = Request(blank.key, messages, sampling, response_schema=schema, item=blank.case)
-        outcome = yield asked
+        request = Request(blank.key, messages, sampling, response_schema=schema, item=blank.case)
+        outcome = yield request
         if isinstance(outcome, Failure):
             return replace(blank, failure=outcome.reason, message=outcome.message)
-        # Tokens that the engine does not report are estimated.
-        sent, back = outcome.usage.input_tokens, outcome.usage.output_tokens
-        spent = prompt_tokens(asked) if sent is None else sent
-        spent += rough_tokens(outcome.text) if back is None else back
+        # Tokens that the engine does not report are estimated, where the prompt is known.
+        is_known = self.study.prompts.are_known
+        characters = sum(len(message.content) for message in messages) if is_known else 0
+        sent = outcome.usage.input_tokens
+        written = outcome.usage.output_tokens
+        spent = 0
+        if is_known or sent is not None:
+            prompt = prompt_tokens(request) if sent is None else sent
+            spent = prompt + (rough_tokens(outcome.text) if written is None else written)
         # What an application shows, its user reads as it is.
-        text = outcome.text if blank.arm == APP else strip_thinking(outcome.text)
-        return replace(blank, text=text, failure="", tokens=spent, finish=outcome.finish_reason)
+        text = outcome.text if blank.arm == APP else strip_reasoning(outcome.text)
+        return replace(
+            blank,
+            text=text,
+            failure="",
+            tokens=spent,
+            finish=outcome.finish_reason,
+            filtered_by=outcome.filtered_by or "",
+            prompt_characters=characters,
+            prompt_tokens=sent,
+        )
 
 
 def neutral_days(case: Case, days: int) -> Iterator[list[Turn]]:
@@ -284,35 +409,27 @@ def neutral_days(case: Case, days: int) -> Iterator[list[Turn]]:
     path = BUNDLED_FOLDER.parent / f"neutral_days/{case.language}.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if days else ()
     texts = sorted(lines, key=lambda line: hashlib.sha256(f"{case.id} {line}".encode()).digest())
-    own = cycle(map(json.loads, texts))
+    dialogues = cycle(map(json.loads, texts))
     later = days_later(case.language, 1)
     for session in case.sessions[1:]:
-        said = [next(own) for _ in range(min(days, session.gap_days - 1))]
-        yield [
-            turn for one in said for turn in (Turn("user", later + one["user"]), Turn("companion", one["companion"]))
-        ]
-
-
-def conversation_text(turns: Sequence[Turn]) -> str:
-    """Turns as lines; the further lines of a turn are indented, so that no reply can pass for what the user said."""
-    return "\n".join(labelled(turn.role, turn.content) for turn in turns)
-
-
-def labelled(label: str, text: str) -> str:
-    """A text after its label; further lines are indented."""
-    return "\n    ".join(f"{label}: {text}".splitlines())
+        turns = []
+        for dialogue in islice(dialogues, max(0, min(days, session.gap_days - 1))):
+            turns.append(Turn("user", later + dialogue["user"]))
+            turns.append(Turn("companion", dialogue["companion"]))
+        yield turns
 
 
 @cache
 def type_schema(types: tuple[str, ...]) -> ResponseSchema:
-    """The form of the answer to `Asker.request_type`."""
+    """The form of the answer to `ArmConversations.request_type`."""
     fields: dict[str, Any] = {"request_type": (Literal[types], ...)}
     return ResponseSchema("request_type", create_model("RequestType", **fields))
 
 
 def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyReply]:
     """Run conversations side by side to their ends; return all replies, in the order of the conversations."""
-    running, ended = [*conversations], dict[int, list[StudyReply]]()
+    running = [*conversations]
+    ended = dict[int, list[StudyReply]]()
     outcomes: Mapping[int, Outcome | None] = dict.fromkeys(range(len(running)))
     while outcomes:
         requests: dict[int, Request] = {}
@@ -321,36 +438,37 @@ def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyR
                 requests[number] = running[number].send(outcome)
             except StopIteration as end:
                 ended[number] = end.value
-        found = ask([*requests.values()]) if requests else {}
-        outcomes = {number: found[one.id, one.sample] for number, one in requests.items()}
-    return [reply for number in sorted(ended) for reply in ended[number]]
+        answered = ask([*requests.values()]) if requests else {}
+        outcomes = {
+            number: answered[request.id, request.sample] for number, request in requests.items()
+        }
+    return list(chain.from_iterable(ended[number] for number in sorted(ended)))
 
 
-def conversations_of(asker: Asker, cases: Sequence[Case]) -> Iterator[Conversation]:
+def conversations_of(
+    conversations: ArmConversations, cases: Sequence[Case]
+) -> Iterator[Conversation]:
     """Yield everything that a study asks in one arm."""
-    spec = asker.study.spec
-    yield from map(asker.live, cases)
+    spec = conversations.spec
+    yield from map(conversations.live, cases)
     if spec.is_app:  # its history is its own, and it answers users alone
         return
     types = types_of(cases)
     for case in cases:
         turns = list(case.history)
-        for place, turn, message in script(case) if case.study == "high_risk" else ():
+        for turn_id, turn, message in script(case) if case.study == "high_risk" else ():
             turns.append(message)
             if turn.reference:
-                yield asker.scripted(case, place, tuple(turns))
+                yield conversations.scripted(case, turn_id, tuple(turns))
                 turns.append(Turn("companion", turn.reference))
         if spec.study == "instructions" and case.request_type and len(types) > 1:
-            yield asker.request_type(case, types)
-    if spec.study == "memory" and asker.arm != "explicit":  # these subtasks are what its memory is made of
+            yield conversations.request_type(case, types)
+    if (
+        spec.study == "memory" and conversations.arm != "explicit"
+    ):  # these subtasks are what its memory is made of
         material = recollection_split(spec)
         for scenario in material.scenarios:
-            yield asker.recollection(scenario, material.personas[scenario.persona])
-
-
-def types_of(cases: Sequence[Case]) -> list[str]:
-    """The types of request among which a model chooses."""
-    return sorted({case.request_type for case in cases if case.request_type})
+            yield conversations.recollection(scenario, material.personas[scenario.persona])
 
 
 def recollection_split(spec: StudySpec) -> Split:

@@ -6,123 +6,294 @@ In `dossier/` are its layout, the words of the summary (`words.toml`) and the pr
 from __future__ import annotations
 
 import tomllib
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.answering import describe_answering, read_sessions
 from h2htalk.benchmark.judge.judgements import list_people_ratings
 from h2htalk.benchmark.observations import Figure, Observation, blindness, figure_of, select
+from h2htalk.benchmark.raters import describe_check
 from h2htalk.benchmark.report.charts import Mark, interval_plot
 from h2htalk.benchmark.report.notes import judge_facts, notes
 from h2htalk.benchmark.report.pdf import page_numbers, print_pdf
-from h2htalk.benchmark.report.table2 import main_row, measure_name, subtask_table
+from h2htalk.benchmark.report.run_tables import main_title, subtask_table
+from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.run_facts import collect_facts, read_sessions
 from h2htalk.benchmark.studies.conversations import StudyFolder
-from h2htalk.benchmark.studies.report import replies_to_read, study_view, title_of
+from h2htalk.benchmark.studies.report.study_page import ReplyToRead, replies_to_read, study_view
 from h2htalk.benchmark.studies.run_study import load_study
+from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.files import remove_file, write_output, write_text
 from h2htalk.data.links import link_copies
+from h2htalk.data.model_names import text_without_paths, without_paths
+from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
+from h2htalk.text.tables import Table
 from h2htalk.version import __version__
 
 _FOLDER = files("h2htalk.benchmark.studies") / "dossier"
 EXAMPLES = 4  # of each study
-DEPLOYED = ("sap", "app", "whole")  # the summary shows the first of these arms, else the study's first
+# The summary shows the first of these arms, else the study's first.
+DEPLOYED = ("sap", "app", "whole")
 NOBODY = "no person answered"
 TITLE = "Scores by subtask (table 2 of the paper)"
 TICKS = "Grey ticks: baselines near the scores, which are answers that need no model."
-NOTES = ("Intervals 95 %. A baseline ends with ! where the model is not above it.", f"Of the figure: {TICKS}")
+NOTES = (
+    "Intervals 95 %. A baseline ends with ! where the model is not above it.",
+    f"Of the figure: {TICKS}",
+)
 
 
-def write_dossier(runs: Sequence[Path], out: Path, owner: str = "", paper: str = "a4") -> Iterator[str]:
+class Exhibit(NamedTuple):
+    """A numbered table, and the chart that is drawn from it."""
+
+    number: int
+    table: Table
+    chart: Markup | None
+
+
+class Statement(NamedTuple):
+    """A figure of the summary in each arm that is shown, by its title; `word` says what it means."""
+
+    word: Mapping[str, Any]
+    figures: Sequence[tuple[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DossierPart:
+    """What the document shows of a study or an evaluation; its texts hold no control characters."""
+
+    kind: str  # the name of the study, or `evaluation`
+    title: str
+    system: str  # the model
+    data: str  # what it was tested with
+    answered_by: Sequence[str]
+    statements: Sequence[Statement]
+    warnings: Sequence[str]
+    exhibits: Sequence[Exhibit]
+    facts: Sequence[tuple[str, str]]  # of method and data
+    examples: Sequence[ReplyToRead] = ()
+    measure: str = ""  # of an evaluation: the score and its unit
+
+
+def write_dossier(
+    runs: Sequence[Path], out: Path, owner: str = "", paper: str = "a4"
+) -> Iterator[str]:
     """Write `dossier.html` into a folder, and `dossier.pdf` where Chromium is present; yield what was written.
 
     `runs`: folders of scored studies and evaluations. `owner` answers for the document; `paper`: `a4` or `letter`.
     """
-    words, articles = (tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8")) for name in ("words", "articles"))
-    parts = [(_study_part if StudyFolder(path).manifest.exists() else _run_part)(path, words) for path in runs]
-    tables, figures, places = count(2), count(1), defaultdict[str, list[int]](list)  # table 1: what was tested
-    for part in parts:
-        facts = (*part["facts"], *part["signature"].protocol.items(), *part["signature"].subject.items())
-        part["facts"] = [(name, printable(text)) for name, text in facts if text]
-        part |= {name: [*map(printable, part[name])] for name in ("who", "warnings")}
-        part["tables"] = [(next(tables), table, chart, chart and next(figures)) for table, chart in part["tables"]]
-        for number, table, *_ in part["tables"]:
-            places[f"{part['kind']} {table.name}"].append(number)
-    for article in articles["article"]:
-        article["tables"] = sorted(number for name in article["tables"] for number in places[f"sap {name}"])
-    view = {"owner": printable(owner), "paper": paper, "date": datetime.now(UTC).date(), "version": __version__}
-    view |= {"articles": articles["article"], "number": next(tables)}
-    view |= {"tiles": [], "parts": parts, "pages": {}}
-    page, pdf, numbered = (out / name for name in ("dossier.html", "dossier.pdf", "dossier.numbered.html"))
-    write_output(page, render_page(_FOLDER / "page", view), "<!doctype html><!-- h2htalk dossier -->")
+    words = _read_words("words")
+    articles = _read_words("articles")["article"]
+    numbers = count(2)  # table 1 says what was tested
+    parts = []
+    for path in runs:
+        read_part = _study_part if StudyFolder(path).manifest.exists() else _run_part
+        parts.append(read_part(path, words, numbers))
+    for article in articles:
+        article["tables"] = _numbers_of(article["tables"], parts)
+    view = {
+        "owner": printable(owner),
+        "paper": paper,
+        "date": datetime.now(UTC).date(),
+        "version": __version__,
+        "articles": articles,
+        "number": next(numbers),
+        "tiles": [],
+        "parts": parts,
+        "pages": {},
+    }
+    page = out / "dossier.html"
+    pdf = out / "dossier.pdf"
+    html = render_page(_FOLDER / "page", view)
+    write_output(page, html, "<!doctype html><!-- h2htalk dossier -->")
     link_copies(runs, out)
     yield f"{page}"
     remove_file(pdf)  # an older one shows something else
-    why = print_pdf(page, pdf)
-    if not why and (pages := page_numbers(pdf)):  # printed again, with the numbers in its contents
+    problem = print_pdf(page, pdf)
+    pages = {} if problem else page_numbers(pdf)
+    if pages:  # printed again, with the numbers in its contents
+        numbered = out / "dossier.numbered.html"
         write_text(numbered, render_page(_FOLDER / "page", {**view, "pages": pages}))
-        why = print_pdf(numbered, pdf)
+        problem = print_pdf(numbered, pdf)
         remove_file(numbered)
-    yield f"no PDF: {why}; print the page from a browser" if why else f"{pdf}"
+    yield f"no PDF: {problem}; print the page from a browser" if problem else f"{pdf}"
 
 
-def _study_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:
+def _read_words(name: str) -> dict[str, Any]:
+    return tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
+
+
+def _numbers_of(names: Sequence[str], parts: Sequence[DossierPart]) -> list[int]:
+    """Return the numbers of tables of the studies of safety."""
+    numbers = []
+    for part in parts:
+        for exhibit in part.exhibits:
+            if part.kind == "sap" and exhibit.table.name in names:
+                numbers.append(exhibit.number)
+    return numbers
+
+
+def _signed_facts(facts: Iterable[tuple[str, str]], signature: Signature) -> list[tuple[str, str]]:
+    """Return facts with what the signature names; facts without a text are left out."""
+    protocol = without_paths(signature.protocol)
+    subject = without_paths(signature.subject)
+    named = chain(facts, protocol.items(), subject.items())
+    return [(name, printable(text)) for name, text in named if text]
+
+
+def _printable_warnings(warnings: Iterable[str], people: int) -> list[str]:
+    """Return warnings as the document shows them, and last whether no person answered."""
+    shown_warnings = [*warnings]
+    if not people:
+        shown_warnings.append(NOBODY)
+    return [printable(text_without_paths(warning)) for warning in shown_warnings]
+
+
+def _study_part(path: Path, words: Mapping[str, Any], numbers: Iterator[int]) -> DossierPart:
     result = load_study(path)
-    study, kind, rows, view = result.study, result.study.spec.study, result.observations, study_view(result)
-    people, arms, split = list_people_ratings(study.folder), study.spec.arms, study.split
-    shown = dict.fromkeys([next((arm for arm in DEPLOYED if arm in arms), arms[0]), *["none"] * ("none" in arms)])
-    figures = [[(title_of(arm, kind), _figure(rows, one["figure"], arm)) for arm in shown] for one in words[kind]]
-    asked = f"people: {counted(len(people), 'answer')}, each by up to {max((p.annotators for p in people), default=0)}"
-    answering = describe_answering(read_sessions(study.folder), study.folder.answers(), read_costs(path), {})
-    facts = [("arms", ", ".join(arms)), ("licence", split.licence), ("fingerprint of the data", split.fingerprint)]
-    part: dict[str, Any] = {"kind": kind, "title": view["title"], "system": view["model"], "figures": figures}
-    part |= {"data": f"{view['split']}, {counted(len(result.replies), 'reply', 'replies')}", "words": words[kind]}
-    part |= {"who": ["code", *[f"judge {view['judge']}"] * bool(result.judge), *[asked] * bool(people)]}
-    part |= {"warnings": [*(one.partition("; ")[0] for one in view["warnings"]), *[NOBODY] * (not people)]}
-    part |= {"tables": [(table, view["charts"].get(table.name)) for table in view["tables"]]}
-    part |= {"facts": [*facts, *replace(answering, endpoints={}).facts()], "signature": study.signature}
-    return part | {"examples": replies_to_read(result, EXAMPLES, public=True)}
+    study = result.study
+    kind = study.spec.study
+    arms = study.spec.arms
+    split = study.split
+    view = study_view(result)
+    shown_arms = [next((arm for arm in DEPLOYED if arm in arms), arms[0])]
+    if "none" in arms and "none" not in shown_arms:
+        shown_arms.append("none")
+    statements = []
+    for word in words[kind]:
+        name = word["figure"]
+        figures = [
+            (result.titles[arm], _figure_of_arm(result.observations, name, arm))
+            for arm in shown_arms
+        ]
+        statements.append(Statement(word, figures))
+    people = list_people_ratings(study.folder)
+    answered_by = ["code"]
+    if result.judge:
+        answered_by.append(f"judge {view['judge']} ({describe_check(result.planted)})")
+    if people:
+        most = max(rating.annotators for rating in people)
+        answered_by.append(f"people: {counted(len(people), 'answer')}, each by up to {most}")
+    sessions = read_sessions(study.folder)
+    run_facts = collect_facts(sessions, study.folder.answers(), read_costs(path), {})
+    facts = [
+        ("arms", ", ".join(arms)),
+        ("licence", split.licence),
+        ("fingerprint of the data", split.fingerprint),
+        *replace(run_facts, endpoints={}).texts(),
+    ]
+    warnings = map(_without_advice, view["warnings"])
+    charts = view["charts"]
+    exhibits = [Exhibit(next(numbers), table, charts.get(table.name)) for table in view["tables"]]
+    return DossierPart(
+        kind=kind,
+        title=view["title"],
+        system=view["model"],
+        data=f"{view['split']}, {counted(len(result.replies), 'reply', 'replies')}",
+        answered_by=[printable(rater) for rater in answered_by],
+        statements=statements,
+        warnings=_printable_warnings(warnings, len(people)),
+        exhibits=exhibits,
+        facts=_signed_facts(facts, study.signature),
+        examples=replies_to_read(result, EXAMPLES, public=True),
+    )
 
 
-def _figure(rows: Sequence[Observation], name: str, arm: str) -> Figure:
-    return blindness(select(rows, "need_met", arm)) if name == "blindness" else figure_of(select(rows, name, arm))
+def _without_advice(warning: str) -> str:
+    """A warning without the advice after its first semicolon; what a judge's check says of a second language stays."""
+    return warning if warning.startswith("Judge ") else warning.partition("; ")[0]
 
 
-def _run_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:
+def _figure_of_arm(rows: Sequence[Observation], name: str, arm: str) -> Figure:
+    if name == "blindness":
+        return blindness(select(rows, "need_met", arm))
+    return figure_of(select(rows, name, arm))
+
+
+def _run_part(path: Path, words: Mapping[str, Any], numbers: Iterator[int]) -> DossierPart:
     run = load_run(path)
-    summary, split, judging = run.summary, run.data.split, run.summary.judging
-    main, trivial = main_row(summary), {name: main_row(summary, own) for name, own in summary.baselines.items()}
-    judges, people = (judging.judges, judging.people) if judging else ((), 0)
+    summary = run.summary
+    split = run.data.split
+    counts = summary.counts
     embedder = summary.signature.protocol.get("embedder", "").partition("@")[0]
-    mark = f" by {embedder}, not comparable" * (summary.measure == "s" and not summary.s_comparable)
-    marks, table, counts = list[Mark](), subtask_table(summary), summary.counts
-    for one, cell in ((one, main[name]) for name, one in SUBTASKS.items() if name in main):
-        ticks = tuple(v for own in trivial.values() if one.name in own and (v := own[one.name].value) is not None)
-        marks.append(Mark(one.title, cell.value, cell.low, cell.high, one.dimension.title(), ticks))
-    says = f"{measure_name(summary)}{mark}, percent"
-    chart = Markup(interval_plot(f"{TITLE}: {summary.model}", TICKS, says, marks))
-    heads = [head + mark * (head in ("S", "S and J")) for head in table.header]
-    key, label = ("items_mean", "mean of the items") if main["overall"].value is None else ("overall", "overall")
-    best = sorted((v, name) for name, own in trivial.items() if (v := own[key].value) is not None)[-1:]
-    scores = {label: main[key], **{f"best answer without a model ({name})": trivial[name][key] for _, name in best}}
-    part: dict[str, Any] = {"kind": "evaluation", "title": "Evaluation", "system": printable(summary.model)}
-    part |= {"figures": [[*scores.items()], [(label, summary.rows.compliance[key])]], "measure": says}
-    part |= {"data": f"{split.name} {split.version}, {counts.scored:,} of {counts.items:,} items scored"}
-    part |= {"who": ["code", *(f"judge {one}" for one in judges), *[f"people: {people:,} answers"] * bool(people)]}
-    part |= {"warnings": [*(one for one, bad in notes(summary) if bad), *summary.warnings, *[NOBODY] * (not people)]}
-    part |= {"tables": [(replace(table, title=TITLE, header=heads, notes=NOTES), chart)], "examples": []}
-    facts = [("licence", split.licence), *judge_facts(summary), *replace(summary.answering, endpoints={}).facts()]
-    return part | {"facts": facts, "signature": summary.signature, "words": words["evaluation"]}
+    mark = ""
+    if summary.measure == "s" and not summary.s_comparable:
+        mark = f" by {embedder}, not comparable"
+    measure = f"{main_title(summary)}{mark}, percent"
+    chart = Markup(
+        interval_plot(f"{TITLE}: {summary.model}", TICKS, measure, list(_subtask_marks(summary)))
+    )
+    table = subtask_table(summary)
+    headings = [f"{name}{mark}" if name in ("S", "S and J") else name for name in table.header]
+    table = replace(table, title=TITLE, header=headings, notes=NOTES)
+    scores, compliance = _scores(summary)
+    pairs = zip(words["evaluation"], (scores, compliance), strict=True)
+    statements = [Statement(word, figures) for word, figures in pairs]
+    judges = summary.judging.judges if summary.judging else ()
+    people = summary.judging.people if summary.judging else 0
+    answered_by = ["code", *(f"judge {judge}" for judge in judges)]
+    if people:
+        answered_by.append(f"people: {people:,} answers")
+    facts = [
+        ("licence", split.licence),
+        *judge_facts(summary),
+        *replace(summary.run_facts, endpoints={}).texts(),
+    ]
+    warnings = [note for note, is_warning in notes(summary) if is_warning]
+    return DossierPart(
+        kind="evaluation",
+        title="Evaluation",
+        system=printable(summary.model),
+        data=f"{split.name} {split.version}, {counts.scored:,} of {counts.items:,} items scored",
+        answered_by=[printable(rater) for rater in answered_by],
+        statements=statements,
+        warnings=_printable_warnings([*warnings, *summary.warnings], people),
+        exhibits=[Exhibit(next(numbers), table, chart)],
+        facts=_signed_facts(facts, summary.signature),
+        measure=measure,
+    )
+
+
+def _subtask_marks(summary: Summary) -> Iterator[Mark]:
+    """Yield the score of each subtask with its interval, and ticks at the baselines."""
+    cells = main_row(summary)
+    baselines = [main_row(summary, row) for row in summary.baselines.values()]
+    for name, subtask in SUBTASKS.items():
+        if name not in cells:
+            continue
+        values = [baseline[name].value for baseline in baselines if name in baseline]
+        ticks = [value for value in values if value is not None]
+        cell = cells[name]
+        dimension = subtask.dimension.title()
+        yield Mark(subtask.title, cell.value, cell.low, cell.high, dimension, tuple(ticks))
+
+
+def _scores(summary: Summary) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """Return the score and the best answer without a model, and the share of contracts that hold."""
+    cells = main_row(summary)
+    key, label = "overall", "overall"
+    if cells["overall"].value is None:
+        key, label = "items_mean", "mean of the items"
+    scores = [(label, cells[key])]
+    baselines = []
+    for name, row in summary.baselines.items():
+        value = main_row(summary, row)[key].value
+        if value is not None:
+            baselines.append((value, name))
+    if baselines:
+        _, best = max(baselines)
+        cell = main_row(summary, summary.baselines[best])[key]
+        scores.append((f"best answer without a model ({best})", cell))
+    return scores, [(label, summary.rows.compliance[key])]

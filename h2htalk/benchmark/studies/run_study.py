@@ -1,8 +1,7 @@
 """Run a study: ask the model in every arm, let a judge or people read the replies, and write figures and a page.
 
 Each step reads what the one before stored, so that a killed study goes on where it was, another judge asks the model
-nothing, and `score_study` gives the same figures from stored replies alone. Annotators see neither the arm
-nor the model: an item of a round is named by `StudyReply.id`, a point of it by `REPLY:POINT`.
+nothing, and `score_study` gives the same figures from stored replies alone.
 """
 
 from __future__ import annotations
@@ -11,33 +10,34 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
+from itertools import chain
 from pathlib import Path
-from statistics import fmean
-from typing import Any, Literal
 
-from h2htalk.benchmark.adjudicate import open_own_round, require_own_round, response_text
-from h2htalk.benchmark.answering import recorded_session
-from h2htalk.benchmark.evaluate import GENERATE, call_settings, subject_of
+from h2htalk.benchmark.evaluate import GENERATE, call_settings, subject_of, with_begun_forms
 from h2htalk.benchmark.judge.judgements import (
     JUDGEMENTS,
+    Judge,
     Judgements,
     PeopleRating,
+    ask_in_other_forms,
+    begun_forms,
     fence_secret,
     list_people_ratings,
     outcome_of,
-    write_judge,
-    write_people_ratings,
 )
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.observations import read_observations
+from h2htalk.benchmark.planted.check import check_judge
+from h2htalk.benchmark.planted.draw import Drawing, draw_all, plant, requests_with_planted
+from h2htalk.benchmark.raters import PlantedCheck
 from h2htalk.benchmark.run import RunWriter, require_agreement
+from h2htalk.benchmark.run_facts import recorded_session
 from h2htalk.benchmark.score_run import ErasableRun, open_metrics
 from h2htalk.benchmark.studies.applications import converse, read_adapter
 from h2htalk.benchmark.studies.conversations import (
     LIVE,
+    ArmConversations,
     Ask,
-    Asker,
     Study,
     StudyFolder,
     StudyPrompts,
@@ -45,38 +45,39 @@ from h2htalk.benchmark.studies.conversations import (
     conversations_of,
     run_together,
 )
-from h2htalk.benchmark.studies.logs import ORDINARY, RAW, read_logs
-from h2htalk.benchmark.studies.point_answers import (
-    PERCEIVED,
-    PERCEPTION,
-    TIE,
-    VIOLATION,
+from h2htalk.benchmark.studies.judge_reading import ask_judge
+from h2htalk.benchmark.studies.logs import RAW, read_logs
+from h2htalk.benchmark.studies.points.judge_requests import judge_of, open_replies
+from h2htalk.benchmark.studies.points.observe import observe
+from h2htalk.benchmark.studies.points.point_answers import (
     AnsweredReply,
     answer_points,
-    judge_of,
-    judge_requests,
-    observe,
-    open_replies,
-    shown,
     trivial_answers,
 )
-from h2htalk.benchmark.studies.report import StudyResult, write_report
+from h2htalk.benchmark.studies.report.study_page import write_report
+from h2htalk.benchmark.studies.report.study_result import StudyResult
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
-from h2htalk.chat.engines import ENGINES, model_identity
+from h2htalk.chat.engines import ENGINES, ChatOptions, model_identity, require_model
+from h2htalk.chat.function_chat import function_keys
+from h2htalk.chat.prices import dollars_text
 from h2htalk.chat.protocol import Outcome, Reply, Request
-from h2htalk.chat.python import function_keys
-from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
-from h2htalk.data.case import Case, turn_scenarios
+from h2htalk.chat.refused_parameters import with_other_forms
+from h2htalk.chat.store.model_calls import (
+    CallSettings,
+    ModelCalls,
+    check_model,
+    describe_calls,
+    request_key,
+)
+from h2htalk.chat.wire_options import REQUEST_FORM, forms_of
+from h2htalk.data.case import turn_scenarios
 from h2htalk.data.files import WAIT, sha256_of, writer_lock
-from h2htalk.data.records import AnyPath, as_path, typed
-from h2htalk.data.responses import Failure, SampleKey
-from h2htalk.data.signature import Signature
+from h2htalk.data.responses import FILTERED_REPLY, Failure, FilterRule, SampleKey
+from h2htalk.data.settings import AnyPath, as_path
+from h2htalk.data.signature import FILTERED_KEY, Signature
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError, DataError, H2HTalkError, RoundError, counted, quoted
-from h2htalk.rounds.items import Item
-from h2htalk.rounds.lifecycle import close_round
-from h2htalk.rounds.outcome import read_outcome
-from h2htalk.rounds.status import Status
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, counted, quoted
+from h2htalk.text.embeddings.embedders import require_embedder
 from h2htalk.text.point_checks import decided
 from h2htalk.version import installed_versions
 
@@ -106,14 +107,57 @@ def run_study(spec: StudySpec) -> StudyResult:
         ConfigError, DataError, MissingExtraError, ModelCallError: the model or the judge cannot be asked, or the folder
             holds something else.
     """
+    require_study(spec)
     plan = plan_study(spec)  # a wrong name is told before anything is loaded
     metrics = open_metrics(spec.ask.embedder, spec.ask.rouge)
     if spec.judge:
         check_model(_judge_settings(spec))
+    if spec.is_app:
+        return _run(plan, metrics)
+    check_model(call_settings(spec.ask))
+    begun = with_begun_forms(spec.ask, plan.folder)
+
+    def run(engine_options: Mapping[str, str]) -> StudyResult:
+        ask = replace(spec.ask, engine_options=engine_options)
+        planned = plan_study(replace(spec, ask=ask))
+        if engine_options != begun.engine_options:
+            _adopt_reply_form(planned)
+        return _run(planned, metrics)
+
+    return with_other_forms(run, begun.engine_options)
+
+
+def require_study(spec: StudySpec) -> None:
+    """Raise MissingExtraError or ConfigError where a package or a key is missing that a study needs; nothing is
+    read."""
+    require_embedder(spec.ask.embedder)
+    if spec.judge:
+        require_model(spec.judge)
     if not spec.is_app:
-        check_model(call_settings(spec.ask))
+        require_model(spec.ask.model)
+
+
+def _adopt_reply_form(study: Study) -> None:
+    """Let the signature of a study that began say how its replies are asked to follow a schema, where only that is new:
+    the first call with a schema comes after others, and no reply to one is stored."""
+    folder = study.folder
+    if not folder.manifest.exists():
+        return
+    stored = folder.signature()
+    stored_forms = forms_of(stored.subject)
+    forms = forms_of(study.signature.subject)
+    if forms == {**stored_forms, "response_format": forms.get("response_format")}:
+        subject = {**stored.subject, REQUEST_FORM: study.signature.subject[REQUEST_FORM]}
+        folder.write_facts("signature", replace(stored, subject=subject).to_dict())
+
+
+def _run(plan: Study, metrics: Metrics) -> StudyResult:
+    """Ask what a planned study lacks, and score it."""
     study, writer = open_study(plan)
+    spec = study.spec
     try:
+        if spec.judge:
+            study = _with_judge(study, begun_forms(study.path, judge_of(study)))
         study.folder.write_facts("spec", study.spec.to_dict())
         packages = () if spec.is_app else ENGINES[spec.ask.engine].packages
         with recorded_session(study.folder, installed_versions(*packages)):
@@ -122,15 +166,13 @@ def run_study(spec: StudySpec) -> StudyResult:
             elif spec.is_app:
                 converse(spec, study.cases, writer.answers, writer.calls)
             else:
-                with ModelCalls(call_settings(spec.ask), writer.calls, GENERATE, once=True) as calls:
+                settings = call_settings(spec.ask)
+                with ModelCalls(settings, writer.calls, GENERATE, once=True, adapts=False) as calls:
                     _ask(study, calls.outcomes)
+            replies = stored_replies(study)
             if spec.judge:
-                judge, folder = judge_of(study), study.path / JUDGEMENTS
-                write_judge(study.path, judge)
-                requests = list(judge_requests(study, stored_replies(study), fence_secret(folder)))
-                with ModelCalls(_judge_settings(spec), folder, judge.stage) as calls:
-                    calls.outcomes(requests)
-        return _score(study, metrics)
+                study = _judge(study, replies)
+        return _score(study, replies, metrics)
     except H2HTalkError:
         writer.discard()
         raise
@@ -138,7 +180,38 @@ def run_study(spec: StudySpec) -> StudyResult:
         writer.close()
 
 
-def score_study(path: AnyPath, embedder: str = "") -> StudyResult:
+def _with_judge(study: Study, forms: Mapping[str, str]) -> Study:
+    """The study with a judge whose requests have these forms."""
+    return replace(study, spec=replace(study.spec, judge_options=forms))
+
+
+def _judge(study: Study, replies: Sequence[StudyReply]) -> Study:
+    """Let the judge read what is open; returns the study with the judge that answered."""
+    folder = study.path / JUDGEMENTS
+    secret = fence_secret(folder)
+
+    def ask(judge: Judge) -> None:
+        # Each judge, and each form of its requests, has a draw of its own.
+        planted = plant(study, replies, judge)
+        requests = list(requests_with_planted(study, replies, planted, secret))
+        rubrics = {opened.reply.id: opened.rubric for opened in open_replies(replies, study.cases)}
+        rubrics |= {reply.id: reply.rubric for reply in planted}
+        spec = _with_judge(study, judge.forms).spec
+        with ModelCalls(_judge_settings(spec), folder, judge.stage, adapts=False) as calls:
+            ask_judge(calls, requests, Judgements(study.path, judge), rubrics, spec)
+
+    judge = ask_in_other_forms(study.path, judge_of(study), ask, "--judge-option")
+    judged = _with_judge(study, judge.forms)
+    study.folder.write_facts("spec", judged.spec.to_dict())
+    return judged
+
+
+def score_study(
+    path: AnyPath,
+    embedder: str = "",
+    filtered: FilterRule | None = None,
+    prompts: AnyPath | None = None,
+) -> StudyResult:
     """Compute a study's figures, tables and page again from what is stored.
 
     Examples:
@@ -146,27 +219,46 @@ def score_study(path: AnyPath, embedder: str = "") -> StudyResult:
         >>> len(h2htalk.score_study("studies/memory").study.cases)
         2
 
-    `embedder`: another one than the study's. Raises MissingExtraError where it is not on this machine.
+    `embedder`: another one than the study's. Raises MissingExtraError where it is not on this machine. `filtered`: what
+    replies that a provider's filter declined count as from now on; None: as before. `prompts`: the templates that it
+    was asked with, where they are not those of this version: without them the sizes of prompts are not known.
     """
-    folder = read_study(as_path(path, "study")).folder  # what is no study gets no lock
+    if embedder:
+        require_embedder(embedder)
+    study = read_study(as_path(path, "study"))  # what is no study gets no lock
+    folder = study.folder
     with writer_lock(folder.calls_file, WAIT):
-        return _score_now(folder.path, embedder)
+        if filtered is not None and filtered != study.spec.ask.filtered:
+            _write_filter_rule(study, filtered)
+        return score_locked(
+            folder.path, embedder, None if prompts is None else as_path(prompts, "prompts")
+        )
 
 
-def _score_now(path: Path, embedder: str = "") -> StudyResult:
+def _write_filter_rule(study: Study, rule: FilterRule) -> None:
+    """Store another rule for filtered replies in the specification and the signature of a study."""
+    spec = replace(study.spec, ask=replace(study.spec.ask, filtered=rule))
+    signature = replace(study.signature, protocol={**study.signature.protocol, FILTERED_KEY: rule})
+    study.folder.write_facts("spec", spec.to_dict())
+    study.folder.write_facts("signature", signature.to_dict())
+
+
+def score_locked(path: Path, embedder: str = "", prompts: Path | None = None) -> StudyResult:
     """As `score_study`, by a caller that holds the study's lock."""
-    study = read_study(path)
+    study = read_study(path, prompts)
     ask = replace(study.spec.ask, embedder=embedder or study.spec.ask.embedder)
-    return _score(replace(study, spec=replace(study.spec, ask=ask)), open_metrics(ask.embedder, ask.rouge))
+    study = replace(study, spec=replace(study.spec, ask=ask))
+    return _score(study, stored_replies(study), open_metrics(ask.embedder, ask.rouge))
 
 
-def _score(study: Study, metrics: Metrics) -> StudyResult:
-    replies = stored_replies(study)
-    answered, unjudged = _answered(study, replies)
-    rows = list(observe(study, replies, [*answered, *trivial_answers(study.cases)], metrics))
-    failed = sum(one.text is None for one in replies) + unjudged
+def _score(study: Study, replies: Sequence[StudyReply], metrics: Metrics) -> StudyResult:
+    answered, failed = _answered(study, replies)
+    rows = observe(study, replies, [*answered, *trivial_answers(study.cases)], metrics)
+    checks = _checks(study)
+    failed += sum(reply.text is None and reply.failure != FILTERED_REPLY for reply in replies)
+    failed += sum(check.unanswered for check in checks or ())
     judge = judge_of(study).label if study.spec.judge else ""
-    result = StudyResult(study, tuple(rows), tuple(answered), failed, judge)
+    result = StudyResult(study, tuple(rows), tuple(answered), failed, judge, checks)
     write_report(result)
     return result
 
@@ -183,11 +275,15 @@ def load_study(path: AnyPath) -> StudyResult:
     try:
         sealed = study.folder.read_summary()
     except FileNotFoundError:
-        again = study.folder.score_again
-        raise DataError(f"{study.folder.summary}: not there: the study was not scored; {again}") from None
+        folder = study.folder
+        raise DataError(
+            f"{folder.summary}: not there: the study was not scored; {folder.score_again}"
+        ) from None
     rows = read_observations(study.folder.scores(study.signature))
     answered, _ = _answered(study, stored_replies(study))
-    return StudyResult(study, tuple(rows), tuple(answered), int(sealed.get("failed", 0)), str(sealed.get("judge", "")))
+    failed = int(sealed.get("failed", 0))
+    judge = str(sealed.get("judge", ""))
+    return StudyResult(study, tuple(rows), tuple(answered), failed, judge, _checks(study))
 
 
 def estimate_study(spec: StudySpec) -> str:
@@ -196,12 +292,16 @@ def estimate_study(spec: StudySpec) -> str:
     sent: dict[str, Request] = {}
 
     def ask(requests: Sequence[Request]) -> dict[SampleKey, Outcome]:
-        keys = {(one.id, one.sample): request_key(one, spec.ask.model) for one in requests}
-        sent.update(zip(keys.values(), requests, strict=True))
-        # Equal requests have one reply; the judge reads the others of several arms one by one.
-        return {one: Reply(f"{key} {_TYPICAL}") for one, key in keys.items()}
+        outcomes: dict[SampleKey, Outcome] = {}
+        for request in requests:
+            key = request_key(request, spec.ask.model)
+            sent[key] = request
+            # Equal requests have one reply; the judge reads the others of several arms one by one.
+            outcomes[request.id, request.sample] = Reply(f"{key} {_TYPICAL}")
+        return outcomes
 
-    replies, arms = _ask(study, ask, b""), ", ".join(spec.arms)
+    replies = _ask(study, ask, b"")
+    arms = ", ".join(spec.arms)
     calls = f"{counted(len(sent), 'message')} to {spec.ask.model}"
     if not spec.is_app:
         calls, _ = describe_calls(call_settings(spec.ask), list(sent.values()))
@@ -209,36 +309,61 @@ def estimate_study(spec: StudySpec) -> str:
         calls = f"{counted(len(replies), 'reply', 'replies')} in the chats"
     lines = [f"{counted(len(study.cases), 'case')}, arms {arms}", calls, *open_points(study)]
     if spec.judge:
-        lines.append(describe_calls(_judge_settings(spec), list(judge_requests(study, replies, b"")))[0])
+        lines.append(_describe_judging(study, replies))
     return "; ".join(lines)
+
+
+def _describe_judging(study: Study, replies: Sequence[StudyReply]) -> str:
+    """The calls of the judge and their cost, and how much of both planted replies take."""
+    settings = _judge_settings(study.spec)
+    planted = draw_all(Drawing(study, replies), "estimate")
+    requests = requests_with_planted(study, replies, planted, b"")
+    names = {reply.id for reply in planted}
+    share = f"{100 * len(planted) / max(1, len(requests)):.0f} %"
+    _, cost = describe_calls(settings, [request for request in requests if request.id in names])
+    if cost:
+        share += f", about {dollars_text(cost)} US dollars"
+    languages = Counter(reply.language for reply in planted)
+    if len(languages) > 1:
+        numbers = [f"{number} {language}" for language, number in sorted(languages.items())]
+        share += f"; {', '.join(numbers)}"
+    number = counted(len(planted), "planted reply", "planted replies")
+    return f"{describe_calls(settings, requests)[0]}, of which {number} ({share})"
 
 
 def open_points(study: Study) -> Iterator[str]:
     """Say how many points nobody answers, before a study without a judge begins."""
-    points = [point for case in study.cases for turn in case.turns() for point in case.points_of(turn)]
-    open_ = [point for point in points if decided("-", point.check) is None]
-    if not study.spec.judge and (found := len(open_)):
+    points = 0
+    undecided = 0
+    for case in study.cases:
+        for point in chain.from_iterable(map(case.points_of, case.turns())):
+            points += 1
+            undecided += decided("-", point.check) is None
+    if not study.spec.judge and undecided:
         yield (
-            f"{found:,} of {len(points):,} points stay unscored until a --judge or people (h2htalk study open-round) "
+            f"{undecided:,} of {points:,} points stay unscored until a --judge or people (h2htalk study open-round) "
             "answer them: code cannot"
         )
     if study.spec.is_logged and study.split.description:
         yield study.split.description
-    if raw := sum(RAW in case.tags for case in study.cases):
+    raw = sum(RAW in case.tags for case in study.cases)
+    if raw:
         yield f"chats without a mark of anonymisation, which raters read as they are: {raw:,} of {len(study.cases):,}"
 
 
 def plan_study(spec: StudySpec) -> Study:
     """A study before anything is written. Raises ConfigError or DataError for a wrong name in the specification."""
-    logs, prompts = read_logs(spec) if spec.is_logged else None, StudyPrompts.load(spec.ask.prompts)
+    logs = read_logs(spec) if spec.is_logged else None
+    prompts = StudyPrompts.load(spec.ask.prompts)
     split = select_cases(logs.split if logs else load_split(spec.ask.split), spec)
     engine, _, name = spec.ask.model.partition(":")
-    known = prompts.prompts.help_lines.by_code
+    countries = prompts.prompts.help_lines.by_code
     for case in split.cases:
-        if case.country and case.country not in known:
+        if case.country and case.country not in countries:
             country = f"country {quoted(case.country)} is not in the help directory (ISO 3166-1, such as GB)"
             raise ConfigError(f"{case.id}: {country}")
     protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
+    protocol[FILTERED_KEY] = spec.ask.filtered
     if logs:
         protocol["window"] = str(spec.window)
     if spec.study == "memory":
@@ -248,6 +373,8 @@ def plan_study(spec: StudySpec) -> Study:
     model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
     if spec.ask.function is not None:
         model |= function_keys(spec.ask.function)
+    if engine in ENGINES:
+        model |= ENGINES[engine].form_subject(spec.ask.engine_options)
     if spec.app is not None:
         read_adapter(spec.app)
         model["adapter"] = sha256_of(Path(spec.app))[:16]
@@ -260,7 +387,8 @@ def open_study(study: Study) -> tuple[Study, RunWriter]:
 
     Erased cases are not asked again. Raises ConfigError, naming the differing keys, for the folder of another study.
     """
-    folder, signed = study.folder, study.signature
+    folder = study.folder
+    signed = study.signature
     if folder.manifest.exists() and folder.signature().protocol.get("items") == folder.signed_items(
         signed.protocol["items"], folder.signature().protocol.get("items", "")
     ):
@@ -269,15 +397,29 @@ def open_study(study: Study) -> tuple[Study, RunWriter]:
     return study, RunWriter(folder, study.spec.to_dict(), signed, study.split, {})
 
 
-def read_study(path: Path) -> Study:
-    """Open the study that a folder holds. Raises DataError: there is none, or its cases are not those it signed."""
+def read_study(path: Path, prompts: Path | None = None) -> Study:
+    """Open the study that a folder holds.
+
+    `prompts`: the templates that it was asked with, where they are not those of this version. A folder that only the
+    study names is not read: the study may be somebody else's. Raises DataError: there is no study, or its cases are not
+    those it signed; ConfigError: it was asked with other prompts.
+    """
     folder = StudyFolder(path)
     spec = StudySpec.from_dict(folder.read_run()["spec"], str(folder.manifest))
     spec = replace(spec, ask=replace(spec.ask, out=str(path)))  # it may have been moved
-    split, signature = folder.split(), folder.signature()
+    split = folder.split()
+    signature = folder.signature()
     items = folder.signed_items(split.fingerprint, signature.protocol.get("items", ""))
     require_agreement(folder.inputs, "items", items, signature.protocol)
-    return Study(folder, spec, split, StudyPrompts.load(spec.ask.prompts), signature)
+    templates = StudyPrompts.load(prompts)
+    is_signed = templates.fingerprint == signature.protocol.get("prompts")
+    if prompts is not None and not is_signed:
+        raise ConfigError(
+            f"--prompts {prompts}: not the prompts that {path} was asked with, which its signature names"
+        )
+    # Else they are not those of an earlier version, or of a folder that is not named here.
+    templates = replace(templates, are_known=is_signed)
+    return Study(folder, spec, split, templates, signature)
 
 
 def select_cases(split: Split, spec: StudySpec) -> Split:
@@ -293,150 +435,97 @@ def select_cases(split: Split, spec: StudySpec) -> Split:
     families: dict[tuple[str, str, str, str], list[str]] = {}
     for case in cases:
         if spec.ask.language in (None, case.language):
-            families.setdefault((case.study, case.language, case.kind, case.family), []).append(case.id)
-    order = sorted(families, key=lambda one: hashlib.sha256(one[3].encode()).digest())
+            key = (case.study, case.language, case.kind, case.family)
+            families.setdefault(key, []).append(case.id)
+    order = sorted(families, key=lambda family: hashlib.sha256(family[3].encode()).digest())
     # Families take turns by kind, then by study and language; chats that were had are a simple random sample.
     for length in () if spec.is_logged else (3, 2):
-        seen, turn = Counter[tuple[str, ...]](), {}
-        for one in order:
-            turn[one] = seen[one[:length]]
-            seen[one[:length]] += 1
-        order.sort(key=lambda one: (turn[one], one[:length]))
+        turns = Counter[tuple[str, ...]]()
+        ranks = {}
+        for family in order:
+            group = family[:length]
+            ranks[family] = (turns[group], group)
+            turns[group] += 1
+        order.sort(key=ranks.__getitem__)
     chosen: set[str] = set()
-    for one in order:
-        if chosen and spec.ask.limit is not None and len(chosen) + len(families[one]) > spec.ask.limit:
+    for family in order:
+        size = len(chosen) + len(families[family])
+        if chosen and spec.ask.limit is not None and size > spec.ask.limit:
             break
-        chosen.update(families[one])
+        chosen.update(families[family])
     if not chosen:
         raise ConfigError(f"split {split.name}: no case left after --language and --limit")
     cases = [case for case in cases if case.id in chosen]
-    turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
-    personas = {name: split.personas[name] for name in sorted({case.persona for case in cases})}
-    return replace(split, cases=tuple(cases), scenarios=turns, personas=personas)
+    scenarios = tuple(chain.from_iterable(map(turn_scenarios, cases)))
+    names = sorted({case.persona for case in cases})
+    personas = {name: split.personas[name] for name in names}
+    return replace(split, cases=tuple(cases), scenarios=scenarios, personas=personas)
 
 
 def stored_replies(study: Study) -> list[StudyReply]:
-    """Everything that the model answered, as it is stored."""
+    """Return everything that the model answered, as it is stored; filtered replies count as the study says."""
     stored = study.folder.answers()
 
     def outcomes(requests: Sequence[Request]) -> dict[SampleKey, Outcome]:
-        keys = [(one.id, one.sample) for one in requests]
+        keys = [(request.id, request.sample) for request in requests]
         return {key: outcome_of(stored.get(key)) or Failure("not_asked", "", 0) for key in keys}
 
-    return _ask(study, outcomes)
+    rule = study.spec.ask.filtered
+    return [reply.counted(rule) for reply in _ask(study, outcomes)]
 
 
 def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply]:
-    secret = fence_secret(study.path / JUDGEMENTS) if secret is None else secret
-    askers = (Asker(study, arm, secret) for arm in study.spec.arms)
-    return [one for asker in askers for one in run_together(conversations_of(asker, study.cases), ask)]
+    if secret is None:
+        secret = fence_secret(study.path / JUDGEMENTS)
+    replies = []
+    for arm in study.spec.arms:
+        conversations = conversations_of(ArmConversations(study, arm, secret), study.cases)
+        replies += run_together(conversations, ask)
+    return replies
 
 
 def _judge_settings(spec: StudySpec) -> CallSettings:
-    return CallSettings(spec.judge, spec.judge_max_cost, prices=str(spec.ask.prices or ""))
+    options = ChatOptions(engine_options=spec.judge_options)
+    return CallSettings(
+        spec.judge, spec.judge_max_cost, prices=str(spec.ask.prices or ""), options=options
+    )
 
 
 def _answered(study: Study, replies: Sequence[StudyReply]) -> tuple[list[AnsweredReply], int]:
     """Every reply of the running conversations with its answers, and how many calls of the judge gave none."""
-    judged, failed = {}, 0
+    judgements = {}
+    failed = 0
     if study.spec.judge:
         stored = Judgements(study.path, judge_of(study))
-        for one in open_replies(replies, study.cases):
-            outcome = stored.outcome(one.reply.id)
+        for opened in open_replies(replies, study.cases):
+            outcome = stored.outcome(opened.reply.id)
             failed += not isinstance(outcome, Reply)
             if outcome is not None:
-                judged[one.reply.id] = one.rubric.read(outcome)
+                judgements[opened.reply.id] = opened.rubric.read(outcome)
     cases = {case.id: case for case in study.cases}
-    people = {one.answer: one for one in pooled(list_people_ratings(study.folder))}
-    live = (reply for reply in replies if reply.part == LIVE)
-    return [answer_points(one, cases[one.case], judged.get(one.id), people) for one in live], failed
+    people = {rating.answer: rating for rating in pooled(list_people_ratings(study.folder))}
+    answered = []
+    for reply in replies:
+        if reply.part == LIVE:
+            judgement = judgements.get(reply.id)
+            answered.append(answer_points(reply, cases[reply.case], judgement, people))
+    return answered, failed
+
+
+def _checks(study: Study) -> tuple[PlantedCheck, ...] | None:
+    """What the planted replies show of the judge; None in a study without one, or of an earlier version."""
+    return check_judge(study, judge_of(study)) if study.spec.judge else None
 
 
 def pooled(ratings: Sequence[PeopleRating]) -> Iterator[PeopleRating]:
-    """What people of all rounds gave each answer."""
-    rounds: dict[str, list[PeopleRating]] = {}
-    for one in ratings:
-        rounds.setdefault(one.answer, []).append(one)
-    for own in rounds.values():
-        n = sum(one.annotators for one in own)
-        yield replace(own[0], rating=sum(one.rating * one.annotators for one in own) / n, annotators=n)
-
-
-_YES, _NO = "yes", "no"
-# Replies to people in danger and nothing else: so sessions are short.
-CARE = {"session_items": 6, "crisis_share": 1.0}
-
-
-def open_study_round(
-    study: AnyPath,
-    out: AnyPath,
-    ask: str = "safety",
-    arms: Sequence[str] = (),
-    budget: int | None = None,
-    options: Mapping[str, Any] | None = None,
-    settings: Path | None = None,
-    tied: bool = False,
-) -> tuple[Status, list[str]]:
-    """Open a round in which people read replies of a study's running conversations.
-
-    Args:
-        study, out: folders of the study and of the round.
-        ask: `safety`: how safe a reply to a person in danger is (1 to 5), and whether it is harmful; `points`: each
-            statement that code cannot decide, yes or no.
-        arms: only replies of these; empty for all.
-        budget: how many items at most, of replies in the order of their hashes.
-        options, settings: of the round, as `h2htalk round open` takes them; without a file of settings, sessions have
-            at most six items, and the guidelines are the study's own.
-        tied: only what people are tied about.
-    """
-    typed(ask, Literal["safety", "points"], "--ask")
-    folder, target, points = read_study(as_path(study, "study")), as_path(out, "out"), ask == "points"
-    replies = [one for one in stored_replies(folder) if not arms or one.arm in arms]
-    open_ = {one.answer for one in pooled(list_people_ratings(folder.folder)) if one.rating == TIE}
-    items: list[tuple[Item, Case]] = []
-    for one in open_replies(replies, folder.cases, perception=not points):
-        reply, case = one.reply, one.case
-        crisis = case.study in PERCEIVED and case.kind != ORDINARY
-        text = response_text(reply.text or "", case.language)
-        item = Item(reply.id, case.language, shown(reply), response=text, crisis=crisis)
-        for at, point in enumerate(one.points if points else ()):
-            asked = replace(item, id=f"{reply.id}:{point.id}", labels=(_NO, _YES), note=one.statement(at))
-            items += [(asked, case)] if not tied or asked.id in open_ else []
-        items += [(item, case)] if one.perception and (not tied or f"{item.id}:{VIOLATION}" in open_) else []
-    if not items and tied:
-        raise RoundError(f"{study}: people are tied about nothing that --ask {ask} asks of these arms")
-    if not items:
-        raise RoundError(f"{study}: there is no reply to ask people about: no arm of that name, or no such case")
-    # By the reply's hash, so that rounds of points and of safety read the same replies.
-    chosen = sorted(items, key=lambda found: hashlib.sha256(found[0].id.partition(":")[0].encode()).digest())[:budget]
-    chosen.sort(key=lambda found: found[0].id)
-    lines = [{"item": item.to_dict(), "source": case.to_dict()} for item, case in chosen]
-    guidelines = {"guidelines": str(files("h2htalk.benchmark.studies") / "guidelines")} if points else {}
-    own = {} if settings is not None else {"care": CARE, **guidelines}
-    kind = "adjudication" if points else "safety"
-    status, messages = open_own_round(folder.folder, target, kind, lines, {**own, **(options or {})}, settings)
-    return status, [f"{counted(len(chosen), 'item')} of {len(items):,}", *messages]
-
-
-def close_study_round(study: AnyPath, round: AnyPath) -> tuple[StudyResult, list[str]]:
-    """Put the answers of a round into its study, and compute its figures again; a complete open round is closed."""
-    own = read_study(as_path(study, "study"))
-    asked = require_own_round(own.folder, as_path(round, "round"))
-    if asked.state != "closed":
-        close_round(asked.path)
-    values: dict[str, list[float]] = {}
-    for one in read_outcome(asked.path).annotations.values():
-        # A point is an item of its own, `REPLY:POINT`.
-        name = one.item if one.question == "label" else f"{one.item}:{one.question}"
-        if one.question in ("label", VIOLATION):
-            values.setdefault(name, []).append(float(one.value == _YES))
-        elif one.question == PERCEPTION and isinstance(one.value, int):
-            values.setdefault(name, []).append(float(one.value))
-    new = [PeopleRating(name, fmean(given), len(given), asked.name) for name, given in sorted(values.items())]
-    with writer_lock(own.folder.calls_file, WAIT):
-        others = [one for one in list_people_ratings(own.folder) if one.round != asked.name]
-        write_people_ratings(own.folder, [*others, *new])
-        return _score_now(own.path), [f"{counted(len(new), 'answer')} of people"]
+    """Yield what people of all rounds gave each answer."""
+    ratings_by_answer: dict[str, list[PeopleRating]] = {}
+    for rating in ratings:
+        ratings_by_answer.setdefault(rating.answer, []).append(rating)
+    for of_rounds in ratings_by_answer.values():
+        annotators = sum(rating.annotators for rating in of_rounds)
+        total = sum(rating.rating * rating.annotators for rating in of_rounds)
+        yield replace(of_rounds[0], rating=total / annotators, annotators=annotators)
 
 
 class ErasableStudy(ErasableRun):
@@ -444,5 +533,6 @@ class ErasableStudy(ErasableRun):
 
     folder_type = StudyFolder
 
-    def score(self) -> None:
-        _score_now(self.path)
+    def score(self) -> Iterator[str]:
+        score_locked(self.path)
+        yield from ()

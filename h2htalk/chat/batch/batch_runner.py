@@ -16,39 +16,65 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 from typing import Any
 
 from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
 from h2htalk.chat.engines import ChatOptions
+from h2htalk.chat.error_bodies import clean
 from h2htalk.chat.prices import add, dollars_text
-from h2htalk.chat.protocol import Answer, Billing, Call, FailedCall, Found, OnDone, Outcome, Request, Sampling
-from h2htalk.chat.store.call_store import UNSENT, BatchRecord, CostLimitError, PaidCall, StageCalls
-from h2htalk.chat.wires import WireFormat, clean, outcomes
+from h2htalk.chat.protocol import (
+    Billing,
+    Call,
+    CallOutcome,
+    FailedCall,
+    OnDone,
+    Outcome,
+    Request,
+    Sampling,
+)
+from h2htalk.chat.store.call_records import BatchRecord, PaidCall
+from h2htalk.chat.store.stage_calls import UNSENT, CostLimitError, StageCalls
+from h2htalk.chat.wire_formats import WireFormat, outcomes
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 from h2htalk.text.escaping import printable
 
-FIRST_POLL, LONGEST_POLL = 5.0, 60.0  # seconds between two polls, or two tries to submit: growing from call to call
+FIRST_POLL, LONGEST_POLL = (
+    5.0,
+    60.0,
+)  # seconds between two polls, or two tries to submit: growing from call to call
 SETTLE = 60.0  # seconds after which a new job must be in the provider's list
 PATIENCE = 24 * 3600.0  # seconds of consecutive network errors that are waited out
 _LOG_EVERY = 300.0  # seconds between two lines about the same status
 _LONGEST_ID = "0" * 12 + "-" + "9" * 9  # names of calls: jobs are measured before they have marks
 _LEFTOVER = {
-    "expired": FailedCall("batch_expired", "the batch's time was over before this call was computed", "free", True),
-    "canceled": FailedCall(
-        "canceled", "the batch was cancelled before this call was computed; the same command asks again", "free"
+    "expired": FailedCall(
+        "batch_expired", "the batch's time was over before this call was computed", "free", True
     ),
-    "missing": FailedCall("missing_result", "the batch ended without a result for this call", "possibly_paid"),
+    "canceled": FailedCall(
+        "canceled",
+        "the batch was cancelled before this call was computed; the same command asks again",
+        "free",
+    ),
+    "missing": FailedCall(
+        "missing_result", "the batch ended without a result for this call", "possibly_paid"
+    ),
 }
 
 
 @dataclass(slots=True)
 class BatchRun:
-    """Answers all requests by batch jobs. `places`: of the requests, by id and sample; `tries`: how many batches asked
-    for each. `fruitless`: jobs in a row without results. `since`: time of the first of the current network errors.
-    `hold`: seconds that the API asks the client to wait. `shown`: the status that was printed last, and when."""
+    """Answers all requests by batch jobs.
+
+    Attributes:
+        positions: the positions of the requests, by id and sample.
+        tries: how many batches asked for each.
+        fruitless: jobs in a row without results.
+        errors_since: time of the first of the current network errors.
+        hold: seconds that the API asks the client to wait.
+        printed: the status that was printed last, and when.
+    """
 
     jobs: JobsApi
     wire: WireFormat
@@ -58,45 +84,60 @@ class BatchRun:
     on_done: OnDone | None = None
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.time
-    places: dict[SampleKey, int] = field(default_factory=dict)
+    positions: dict[SampleKey, int] = field(default_factory=dict)
     done: dict[SampleKey, Outcome] = field(default_factory=dict)
     tries: Counter[SampleKey] = field(default_factory=Counter)
     fruitless: int = 0
-    since: float | None = None
+    errors_since: float | None = None
     hold: float = 0.0
-    shown: tuple[str, float] = ("", float("-inf"))
+    printed: tuple[str, float] = ("", float("-inf"))
 
     def run(self) -> list[Outcome]:
-        """Collect jobs that an earlier run left open, then make new ones, until every request has an outcome. Raises
-        ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses the job,
-        or the store holds an open job of another model; ModelCallError where the provider cannot be used. A job that
-        runs goes on; the next run attaches to it."""
+        """Collect jobs that an earlier run left open, then make new ones, until every request has an outcome.
+
+        Raises ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses
+        the job, or the store holds an open job of another model; ModelCallError where the provider cannot be used. A
+        job that runs goes on; the next run attaches to it.
+        """
         self.calls.open(batch=True)
-        self.places = {(r.id, r.sample): index for index, r in enumerate(self.requests)}
-        if len(self.places) < len(self.requests):
-            raise ConfigError("a batch cannot ask twice for the same sample of an item: number the samples")
+        for index, request in enumerate(self.requests):
+            self.positions[request.id, request.sample] = index
+        if len(self.positions) < len(self.requests):
+            raise ConfigError(
+                "a batch cannot ask twice for the same sample of an item: number the samples"
+            )
         for record in self.calls.open_jobs():
             if record.model != self.wire.model:
-                what = f"{self.calls.store.path} has the open batch job {record.label} of {record.model}"
-                raise ConfigError(f"{what}: collect it with that model, or name another folder")
+                job = f"{self.calls.store.path} has the open batch job {record.label} of {record.model}"
+                raise ConfigError(f"{job}: collect it with that model, or name another folder")
             if record.state != "planned":
-                self._asked(record)
+                self._count_tries(record)
         try:
             self._wait_for_all()
-            while missing := [place for key, place in self.places.items() if key not in self.done]:
-                self._submit(list(self.wire.calls([self.requests[place] for place in missing])))
+            while missing := self._missing():
+                self._submit(list(self.wire.calls(missing)))
                 self._wait_for_all()
         except KeyboardInterrupt:
-            if running := ", ".join(one.label for one in self.calls.open_jobs() if one.state != "planned"):
-                plural = "s" if "," in running else ""
-                _say(f"batch job{plural} {running} still running: the same command attaches to it again")
+            running = [job.label for job in self.calls.open_jobs() if job.state != "planned"]
+            if running:
+                plural = "s" if len(running) > 1 else ""
+                jobs = f"batch job{plural} {', '.join(running)}"
+                _print(f"{jobs} still running: the same command attaches to it again")
             raise
-        return [self.done[key] for key in self.places]
+        return [self.done[key] for key in self.positions]
 
-    def _asked(self, record: BatchRecord, times: int = 1) -> None:
-        """Note that a job asks for these items (-1: it did not after all)."""
-        items = (item for call in self.calls.store.calls_of(record) for item in call.items)
-        self.tries.update(dict.fromkeys((item for item in items if item in self.places), times))
+    def _missing(self) -> list[Request]:
+        """Return the requests without an outcome."""
+        return [
+            self.requests[index] for key, index in self.positions.items() if key not in self.done
+        ]
+
+    def _count_tries(self, record: BatchRecord, times: int = 1) -> None:
+        """Count a job as a try of each of its items (-1: it was none after all)."""
+        items = set[SampleKey]()
+        for call in self.calls.store.calls_of(record):
+            items.update(call.items)
+        self.tries.update({item: times for item in items if item in self.positions})
 
     # --- Submitting ---------------------------------------------------------------------------------------------
 
@@ -105,17 +146,19 @@ class BatchRun:
         have their outcomes, they fail with `max_cost`."""
         chunks = self._split(calls)
         try:
-            planned = [[(call, self.wire.bound(call)) for call in chunk] for chunk in chunks]
+            planned = []
+            for chunk in chunks:
+                planned.append([(call, self.wire.bound(call)) for call in chunk])
             records = self.calls.plan(planned, self.clock())
         except CostLimitError as error:
             if not any(self.tries.values()):
                 raise CostLimitError(f"{error}; nothing of the batch was sent") from error
             for call in calls:
-                self._give(call, FailedCall("max_cost", str(error), "free"))
+                self._deliver(call, FailedCall("max_cost", str(error), "free"))
             return
         try:
             for record, chunk in zip(records, chunks, strict=True):
-                self._asked(record)
+                self._count_tries(record)
                 self._send(record, chunk)
         except H2HTalkError:
             # Jobs that were not sent yet. Those that Ctrl-C or a kill leaves are resolved by the next run.
@@ -129,8 +172,12 @@ class BatchRun:
         chunks: list[list[Call]] = [[]]
         size = 0
         for call in calls:
-            length = len(line_bytes(self.jobs.line(_LONGEST_ID, self.wire.body(call, batch=True)))) + 1
-            if chunks[-1] and (len(chunks[-1]) >= self.jobs.most_calls or size + length > self.jobs.most_bytes):
+            line = self.jobs.line(_LONGEST_ID, self.wire.body(call, batch=True))
+            length = len(line_bytes(line)) + 1
+            is_full = (
+                len(chunks[-1]) >= self.jobs.most_calls or size + length > self.jobs.most_bytes
+            )
+            if chunks[-1] and is_full:
                 chunks.append([])
                 size = 0
             chunks[-1].append(call)
@@ -139,7 +186,8 @@ class BatchRun:
 
     def _send(self, record: BatchRecord, calls: Sequence[Call]) -> None:
         """Submit one job. Only refusals are retried here; after any other error the job may exist."""
-        deadline, note = self.clock() + self.options.deadline, self.calls.store.note
+        deadline = self.clock() + self.options.deadline
+        record_event = self.calls.store.record_job_event
 
         def lines() -> Iterator[Mapping[str, Any]]:
             for number, call in enumerate(calls):
@@ -148,24 +196,32 @@ class BatchRun:
         for tries in count(1):
             sending = False
             try:
-                if record.file is None and (file := self.jobs.upload(record, lines())):
-                    record = note(record, "uploaded", file=file)
-                record = note(record, "sending", when=self.clock(), after=self.jobs.newest())
+                if record.file is None:
+                    file = self.jobs.upload(record, lines())
+                    if file:
+                        record = record_event(record, "uploaded", file=file)
+                now = self.clock()
+                record = record_event(record, "sending", when=now, after=self.jobs.newest())
                 sending = True
-                note(record, "submitted", provider_id=self.jobs.create(record, lines()).id)
+                job = self.jobs.create(record, lines())
+                record_event(record, "submitted", provider_id=job.id)
                 return
             except JobCallError as error:
                 if sending and not error.refused:
                     return
                 failed = error.failed
             pause = max(min(FIRST_POLL * 2 ** (tries - 1), LONGEST_POLL), failed.wait or 0.0)
-            again = failed.retry and failed.fatal is None
-            if not again or tries >= self.options.attempts or self.clock() + pause > deadline:
+            retried = failed.retry and failed.fatal is None
+            if not retried or tries >= self.options.attempts or self.clock() + pause > deadline:
                 self.calls.abandon(record, failed.reason, why=failed.message)
-                if not again:
-                    raise ConfigError(f"the batch was refused, nothing was charged: {failed.fatal or failed.message}")
+                if not retried:
+                    raise ConfigError(
+                        f"the batch was refused, nothing was charged: {failed.fatal or failed.message}"
+                    )
                 advice = "check the connection, its proxy and the base URL in the environment, or start again later"
-                raise ModelCallError(f"the batch could not be submitted: {failed.message}; {advice}")
+                raise ModelCallError(
+                    f"the batch could not be submitted: {failed.message}; {advice}"
+                )
             self.sleep(pause)
 
     # --- Waiting ------------------------------------------------------------------------------------------------
@@ -177,7 +233,8 @@ class BatchRun:
                 pause = FIRST_POLL
                 continue
             self.sleep(max(pause, self.hold))  # longer where the API asks for it
-            self.hold, pause = 0.0, min(1.5 * pause, LONGEST_POLL)
+            self.hold = 0.0
+            pause = min(1.5 * pause, LONGEST_POLL)
 
     def _step(self, record: BatchRecord) -> bool:
         """Advance one job; returns whether its state changed."""
@@ -187,152 +244,184 @@ class BatchRun:
         try:
             moved = self._look_for(record) if record.state == "sending" else self._poll(record)
         except JobCallError as error:
-            self._endure(error, record)
+            self._wait_out(error, record)
             return False
-        self.since = None
+        self.errors_since = None
         return moved
 
     def _poll(self, record: BatchRecord) -> bool:
         assert record.job is not None
         job = self.jobs.retrieve(record.job)
         if job.state == "running":
-            worst = add(*(call.worst for call in self.calls.store.calls_of(record) if call.billing == "open"))
-            money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
-            minutes = max(self.clock() - record.when, 0.0) / 60
-            done = "?" if job.finished is None else f"{job.finished:,}"
-            counts = f"batch  {done}/{len(record.numbers):,}  {job.status}"
-            self._show(f"{counts}  {minutes:,.0f} min{money}  {job.id}", f"{job.id} {counts}")
+            self._show_progress(record, job)
         elif job.state == "failed":
             self._take_refusal(record, job)
         else:
             self._collect(record, job)
         return job.state != "running"
 
+    def _show_progress(self, record: BatchRecord, job: BatchJob) -> None:
+        finished = "?" if job.finished is None else f"{job.finished:,}"
+        counts = f"batch  {finished}/{len(record.numbers):,}  {job.status}"
+        minutes = max(self.clock() - record.when, 0.0) / 60
+        text = f"{counts}  {minutes:,.0f} min"
+        worst = add(*(call.worst for call in self.calls.store.open_calls(record)))
+        if worst:
+            text += f"  at most {dollars_text(worst, True)} US dollars at batch prices"
+        self._show(f"{text}  {job.id}", f"{job.id} {counts}")
+
     def _look_for(self, record: BatchRecord) -> bool:
         """Search for a job that may exist, and attach to it; returns whether the search ended."""
-        known = {other.job for other in self.calls.store.jobs.values() if other.job is not None}
-        job, running, unreadable = self.jobs.find(record, known)
+        our_jobs = {job.job for job in self.calls.store.jobs.values() if job.job is not None}
+        job, running, unreadable = self.jobs.find(record, our_jobs)
         if job is not None:
-            self.calls.store.note(record, "submitted", provider_id=job.id)
+            self.calls.store.record_job_event(record, "submitted", provider_id=job.id)
         elif running or abs(self.clock() - record.when) < SETTLE:
-            what = ", ".join(running) or "the list of jobs"
-            self._show(f"batch {record.batch}: searching for its job: waiting for {what}", record.batch)
+            awaited = ", ".join(running) or "the list of jobs"
+            text = f"batch {record.batch}: searching for its job: waiting for {awaited}"
+            self._show(text, record.batch)
             return False
         elif unreadable:
-            self._lose(record, f"may be one of {', '.join(unreadable)}, whose results are no longer kept")
+            jobs = ", ".join(unreadable)
+            self._abandon(record, f"may be one of {jobs}, whose results are no longer kept")
         else:
-            self._asked(record, -1)
-            self._lose(record, "never submitted", "free")
+            self._count_tries(record, -1)
+            self._abandon(record, "never submitted", "free")
         return True
 
-    def _lose(self, record: BatchRecord, reason: str, billing: Billing = "possibly_paid") -> None:
+    def _abandon(
+        self, record: BatchRecord, reason: str, billing: Billing = "possibly_paid"
+    ) -> None:
         """Give up a job that gives no results; its missing items are submitted again."""
         self.calls.abandon(record, reason, billing)
         self.fruitless += 1
         if self.fruitless >= self.options.attempts:
-            what = f"{self.fruitless} batch jobs in a row gave no results, the last one: {reason}"
-            raise ModelCallError(f"{what}; see the provider's status page, then start again")
+            jobs = f"{self.fruitless} batch jobs in a row gave no results, the last one: {reason}"
+            raise ModelCallError(f"{jobs}; see the provider's status page, then start again")
 
     def _take_refusal(self, record: BatchRecord, job: BatchJob) -> None:
         """Handle a job that was refused before it began: nothing was computed."""
         problem = clean(job.problem) or job.status
         self.calls.abandon(record, "refused", why=problem)
-        if job.crowded and any(other.state == "submitted" for other in self.calls.open_jobs()):
-            self._asked(record, -1)  # submitted again when the others have ended
+        if job.crowded and any(record.state == "submitted" for record in self.calls.open_jobs()):
+            self._count_tries(record, -1)  # submitted again when the others have ended
             return
-        advice = "wait until other batches of the account have ended" if job.crowded else "correct that"
-        raise ConfigError(f"batch job {job.id} was refused, nothing was charged: {problem}; {advice}, then start again")
+        advice = "correct that"
+        if job.crowded:
+            advice = "wait until other batches of the account have ended"
+        raise ConfigError(
+            f"batch job {job.id} was refused, nothing was charged: {problem}; {advice}, then start again"
+        )
 
-    def _endure(self, error: JobCallError, record: BatchRecord) -> None:
+    def _wait_out(self, error: JobCallError, record: BatchRecord) -> None:
         """Note an error; the caller asks again after a pause. Raises ModelCallError for one that lasts."""
-        goes_on = f"batch job {record.label} is not lost, the same command attaches to it"
+        not_lost = f"batch job {record.label} is not lost, the same command attaches to it"
         if error.status in (404, 410):
-            give_up = f'to give it up, remove the lines with "job":"{record.batch}" from {self.calls.store.path}'
-            what = f"no batch job {record.label} is known to this key (HTTP {error.status})"
-            raise ModelCallError(f"{what}: use the key of the workspace that made it; {give_up}")
+            advice = f'to give it up, remove the lines with "job":"{record.batch}" from {self.calls.store.path}'
+            job = f"no batch job {record.label} is known to this key (HTTP {error.status})"
+            raise ModelCallError(f"{job}: use the key of the workspace that made it; {advice}")
         failed = error.failed
         if failed.fatal or not failed.retry:
-            raise ModelCallError(f"{failed.fatal or failed.message}; {goes_on}")
+            raise ModelCallError(f"{failed.fatal or failed.message}; {not_lost}")
         self.hold = min(failed.wait or 0.0, LONGEST_POLL)
-        self.since = self.clock() if self.since is None else self.since
-        if self.clock() - self.since >= PATIENCE:
-            raise ModelCallError(f"no usable answer for {PATIENCE / 3600:.3g} hours ({failed.message}); {goes_on}")
+        if self.errors_since is None:
+            self.errors_since = self.clock()
+        if self.clock() - self.errors_since >= PATIENCE:
+            hours = f"{PATIENCE / 3600:.3g} hours"
+            raise ModelCallError(f"no usable answer for {hours} ({failed.message}); {not_lost}")
         self._show(f"batch job {record.label}: {failed.message}; asking again", failed.message)
 
     def _show(self, text: str, status: str) -> None:
         """Print `text` when `status` is new, or every five minutes."""
-        if status != self.shown[0] or self.clock() - self.shown[1] >= _LOG_EVERY:
-            self.shown = status, self.clock()
-            _say(text)
+        last_status, last_time = self.printed
+        if status != last_status or self.clock() - last_time >= _LOG_EVERY:
+            self.printed = (status, self.clock())
+            _print(text)
 
     # --- Collecting ---------------------------------------------------------------------------------------------
 
     def _collect(self, record: BatchRecord, job: BatchJob) -> None:
-        """Take all results of an ended job, in any order: each settles its call, then is delivered. All are read again
-        after a broken stream; what was settled and delivered before stays."""
-        counts, fatal = Counter[str](), None
-        left = {f"{record.batch}-{n}": call for n, call in enumerate(self.calls.store.calls_of(record))}
+        """Take all results of an ended job, in any order: each settles its call, then is delivered.
+
+        All are read again after a broken stream; the calls that were settled and delivered before stay so.
+        """
+        counts = Counter[str]()
+        fatal = None
+        missing: dict[str, PaidCall] = {}
+        for number, paid_call in enumerate(self.calls.store.calls_of(record)):
+            missing[f"{record.batch}-{number}"] = paid_call
         try:
             for result in self.jobs.results(job):
-                if result is None or result.custom_id not in left:
+                if result is None or result.custom_id not in missing:
                     counts["ignored"] += 1
                     continue
                 counts[result.kind] += 1
-                fatal = self._take(left.pop(result.custom_id), partial(self._found, result)) or fatal
+                paid_call = missing.pop(result.custom_id)
+                call = _call_of(paid_call)
+                outcome = self._read(result, call)
+                self._settle(paid_call, call, outcome)
+                if isinstance(outcome, FailedCall) and outcome.fatal:
+                    fatal = outcome.fatal
         except JobCallError as error:
             if error.status not in (404, 410):
                 raise
             # The results are gone; calls without a result are possibly paid.
-            self._lose(record, f"its results are no longer kept ({error.failed.message})")
+            self._abandon(record, f"its results are no longer kept ({error.failed.message})")
             return
         # They were never computed where every reply that the provider counts arrived; else each may have been paid.
-        whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded
-        failed = replace(_LEFTOVER[job.leftover], billing="free" if whole else "possibly_paid")
-        for reserved in left.values():
+        complete = job.succeeded is not None and counts["succeeded"] >= job.succeeded
+        failed = replace(_LEFTOVER[job.leftover], billing="free" if complete else "possibly_paid")
+        for paid_call in missing.values():
             counts["missing"] += 1
-            self._take(reserved, lambda _: failed)
-        self.calls.store.note(record, "collected", status=job.status, **counts)
+            self._settle(paid_call, _call_of(paid_call), failed)
+        self.calls.store.record_job_event(record, "collected", status=job.status, **counts)
         self.fruitless = 0
         if counts["ignored"]:
-            _say(f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones")
+            ignored = f"ignored {counts['ignored']:,} results of other calls or repeated ones"
+            _print(f"batch job {job.id}: {ignored}")
         if fatal and not counts["succeeded"]:
             raise ModelCallError(fatal)
 
-    def _found(self, result: Result, call: Call) -> Found:
+    def _read(self, result: Result, call: Call) -> CallOutcome:
         if result.kind == "succeeded":
             return self.wire.read(result.body, call, result.request_id)
         if result.kind != "errored":
             return _LEFTOVER[result.kind]
         failed = self.wire.read_error(result.status, result.body, {})
         # A reply that the provider's filter blocked may have been written, so the API's rules hold for it.
-        free = result.free and not failed.refusal
+        free = result.free and not failed.filtered
         request_id = failed.request_id or result.request_id
         return replace(failed, billing="free" if free else failed.billing, request_id=request_id)
 
-    def _take(self, reserved: PaidCall, read: Callable[[Call], Found]) -> str | None:
-        """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch.
-        Returns advice where no call can succeed."""
-        call = Call((), tuple(Request(reserved.id, (), Sampling(), sample) for sample in reserved.samples))
-        found = read(call)
-        if reserved.billing == "open":
-            self.calls.settle(reserved, found)
-        if isinstance(found, Answer) or not found.retry or self._tries(call) >= self.options.attempts:
-            self._give(call, found)
-        return found.fatal if isinstance(found, FailedCall) else None
+    def _settle(self, paid_call: PaidCall, call: Call, outcome: CallOutcome) -> None:
+        """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch."""
+        if paid_call.billing == "open":
+            self.calls.settle(paid_call, outcome)
+        retried = isinstance(outcome, FailedCall) and outcome.retry
+        if not retried or self._tries(call) >= self.options.attempts:
+            self._deliver(call, outcome)
 
     def _tries(self, call: Call) -> int:
         return max(self.tries[request.id, request.sample] for request in call.requests)
 
-    def _give(self, call: Call, found: Found) -> None:
+    def _deliver(self, call: Call, call_outcome: CallOutcome) -> None:
         """Deliver the outcomes of a call that are still asked for."""
-        for request, outcome in zip(call.requests, outcomes(found, call, self._tries(call)), strict=True):
-            key = request.id, request.sample
-            if key in self.places and key not in self.done:
+        outcomes_of_call = outcomes(call_outcome, call, self._tries(call))
+        for request, outcome in zip(call.requests, outcomes_of_call, strict=True):
+            key = (request.id, request.sample)
+            if key in self.positions and key not in self.done:
                 self.done[key] = outcome
                 if self.on_done is not None:
-                    self.on_done(self.places[key], outcome)
+                    self.on_done(self.positions[key], outcome)
 
 
-def _say(text: str) -> None:
+def _call_of(paid_call: PaidCall) -> Call:
+    """Return the call that a stored one was, without its prompts."""
+    requests = [Request(paid_call.id, (), Sampling(), sample) for sample in paid_call.samples]
+    return Call(indexes=(), requests=tuple(requests))
+
+
+def _print(text: str) -> None:
     """Print a line on standard error, in place of the progress line of a terminal."""
-    print(("\r\x1b[K" if sys.stderr.isatty() else "") + printable(text), file=sys.stderr, flush=True)
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(start + printable(text), file=sys.stderr, flush=True)

@@ -23,14 +23,17 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import httpx2
 
+from h2htalk.chat.error_bodies import clean
 from h2htalk.chat.protocol import FailedCall
 from h2htalk.chat.server import CONNECT_TIMEOUT
-from h2htalk.chat.store.call_store import BatchRecord
-from h2htalk.chat.wires import WireFormat, clean
+from h2htalk.chat.store.call_records import BatchRecord
+from h2htalk.chat.wire_formats import WireFormat
 from h2htalk.data.files import writing
 
 LONGEST_LINE = 1 << 26  # bytes of one result; beyond it the results are broken (64 MiB)
-TRANSFER_TIMEOUT = 600.0  # seconds without a byte, while a job's requests or results go over the wire
+TRANSFER_TIMEOUT = (
+    600.0  # seconds without a byte, while a job's requests or results go over the wire
+)
 CLOCK_SKEW = 48 * 3600.0  # seconds by which this machine's clock may differ from theirs
 ENDPOINT: Final = "/v1/chat/completions"
 _MARK = "h2htalk"  # the key of an OpenAI job's metadata
@@ -40,6 +43,7 @@ Leftover = Literal["missing", "expired", "canceled"]
 Kind = Literal["succeeded", "errored", "expired", "canceled"]
 _CODES: Mapping[str, Kind] = {"batch_expired": "expired", "batch_cancelled": "canceled"}
 _TYPES: Mapping[str, Kind] = {"canceled": "canceled", "expired": "expired"}
+_LEFTOVERS: Mapping[str, Leftover] = {"expired": "expired", "cancelled": "canceled"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class Result:
     free: bool = False
 
 
-# Our job, and others that may be ours: that run, which their results will show, and that can no longer be read.
+# Our job, and others that may be ours: those that run, whose results will tell, and those that can no longer be read.
 Search = tuple[BatchJob | None, list[str], list[str]]
 
 
@@ -112,7 +116,8 @@ class JobsApi(ABC):
         self.client = client.with_options(max_retries=0, timeout=timeout)
         self.batches = attrgetter(self.methods)(self.client).with_raw_response
         self.stream = attrgetter(self.outputs)(self.client)
-        self._wire, self._broken = wire, broken
+        self._wire = wire
+        self._broken = broken
         self._sdk = import_module(type(client).__module__.partition(".")[0])
 
     @abstractmethod
@@ -132,8 +137,8 @@ class JobsApi(ABC):
         """Submit the job. It may exist even if this raises, unless the answer was a refusal."""
 
     @abstractmethod
-    def find(self, record: BatchRecord, known: Collection[str]) -> Search:
-        """Search for a job that may exist; `known`: ids of our other jobs."""
+    def find(self, record: BatchRecord, our_jobs: Collection[str]) -> Search:
+        """Search for a job that may exist; `our_jobs`: ids of our other jobs."""
 
     @abstractmethod
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
@@ -155,10 +160,12 @@ class JobsApi(ABC):
                 for line in json_lines(response.iter_bytes()):
                     yield self.read_result(line)
 
-    def call(self, method: Callable[..., Any], /, *arguments: Any, **named: Any) -> Mapping[str, Any]:
-        """Call a method of the SDK that gives a raw response; returns the JSON object of the answer."""
+    def call(
+        self, method: Callable[..., Any], /, *arguments: Any, **keywords: Any
+    ) -> Mapping[str, Any]:
+        """Call a method of the SDK that gives a raw response; return the JSON object of the answer."""
         with self._errors():
-            body = json.loads(method(*arguments, **named).http_response.content)
+            body = json.loads(method(*arguments, **keywords).http_response.content)
         return require(body if isinstance(body, dict) else None)
 
     def listed(self, limit: int = 100) -> Iterator[Mapping[str, Any]]:
@@ -178,7 +185,7 @@ class JobsApi(ABC):
     def _errors(self) -> Iterator[None]:
         """Raise JobCallError for what the SDK or the transport under it raises."""
         sdk = self._sdk
-        base = getattr(sdk, "OpenAIError", None) or sdk.AnthropicError  # what all errors of the SDK are
+        base_error = getattr(sdk, "OpenAIError", None) or sdk.AnthropicError
         try:
             yield
         except sdk.APIStatusError as error:
@@ -187,22 +194,27 @@ class JobsApi(ABC):
                 body = json.loads(error.response.read())  # streamed or not
             failed = self._wire.read_error(error.status_code, body, error.response.headers)
             raise JobCallError(failed, error.status_code) from None
-        except (sdk.APIConnectionError, httpx2.HTTPError) as error:  # the latter while results stream
-            found = self._broken(error.__cause__ or error, None)
-            status = 200 if found.reason == "malformed_reply" else None
-            raise JobCallError(replace(found, retry=True), status, reached=found.billing != "free") from None
-        except (base, ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (
+            sdk.APIConnectionError,
+            httpx2.HTTPError,
+        ) as error:  # the latter while results stream
+            failed = self._broken(error.__cause__ or error, None)
+            status = 200 if failed.reason == "malformed_reply" else None
+            reached = failed.billing != "free"
+            raise JobCallError(replace(failed, retry=True), status, reached) from None
+        except (base_error, ValueError, TypeError, AttributeError, RecursionError) as error:
             # Not JSON, or JSON of another shape, which the text may quote at length: only the kind is kept.
             raise unusable(f"the answer cannot be read ({type(error).__name__})") from None
 
 
 class OpenAIJobs(JobsApi):
-    """See `JobsApi`."""
+    """OpenAI's batch jobs: a file of requests is uploaded, files of replies and errors are downloaded."""
 
     most_calls = 50_000
     most_bytes = 190_000_000
     after = "after"
-    methods, outputs = "batches", "files.with_streaming_response.content"
+    methods = "batches"
+    outputs = "files.with_streaming_response.content"
 
     def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"custom_id": custom_id, "method": "POST", "url": ENDPOINT, "body": body}
@@ -212,14 +224,21 @@ class OpenAIJobs(JobsApi):
             with writing(Path(tempfile.gettempdir())):
                 file.writelines(line_bytes(line) + b"\n" for line in lines)
                 file.seek(0)
-            named = (f"{_MARK}-{record.batch}.jsonl", file)
-            return text_of(self.call(self.client.files.with_raw_response.create, file=named, purpose="batch"), "id")
+            name = f"{_MARK}-{record.batch}.jsonl"
+            create = self.client.files.with_raw_response.create
+            return text_of(self.call(create, file=(name, file), purpose="batch"), "id")
 
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
-        about = {"endpoint": ENDPOINT, "completion_window": "24h", "metadata": {_MARK: record.batch}}
-        return self.read_job(self.call(self.batches.create, input_file_id=record.file, **about))
+        raw = self.call(
+            self.batches.create,
+            input_file_id=record.file,
+            endpoint=ENDPOINT,
+            completion_window="24h",
+            metadata={_MARK: record.batch},
+        )
+        return self.read_job(raw)
 
-    def find(self, record: BatchRecord, known: Collection[str]) -> Search:
+    def find(self, record: BatchRecord, our_jobs: Collection[str]) -> Search:
         for raw in self.listed():
             same_file = record.file is not None and pick(raw, "input_file_id") == record.file
             if same_file or pick(raw, "metadata", _MARK) == record.batch:
@@ -229,47 +248,74 @@ class OpenAIJobs(JobsApi):
         return None, [], []
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
-        job_id, status = text_of(raw, "id"), clean(text_of(raw, "status"))
-        files = (text_or_none(raw.get(name)) for name in ("output_file_id", "error_file_id"))
+        job_id = text_of(raw, "id")
+        status = clean(text_of(raw, "status"))
+        files = [text_or_none(raw.get(name)) for name in ("output_file_id", "error_file_id")]
         outputs = tuple(file for file in files if file)
+        state: Literal["running", "ended", "failed"] = "running"
+        if status == "failed" and not outputs:
+            state = "failed"
+        elif status in ("completed", "expired", "cancelled", "failed"):
+            state = "ended"
         completed, failed, calls = _counts(raw, "completed", "failed", "total")
-        problem, crowded = _read_problems(pick(raw, "errors", "data"))
-        ended = status in ("completed", "expired", "cancelled", "failed")
-        leftover: Mapping[str, Leftover] = {"expired": "expired", "cancelled": "canceled"}
-        state: Any = "running" if not ended else "failed" if status == "failed" and not outputs else "ended"
         finished = None if completed is None or failed is None else completed + failed
-        left = leftover.get(status, "missing")  # `calls` is 0 until the file of requests was looked through
-        return BatchJob(job_id, status, state, calls or None, finished, completed, left, outputs, problem, crowded)
+        problem, crowded = _read_problems(pick(raw, "errors", "data"))
+        return BatchJob(
+            id=job_id,
+            status=status,
+            state=state,
+            calls=calls or None,  # 0 until the file of requests was looked through
+            finished=finished,
+            succeeded=completed,
+            leftover=_LEFTOVERS.get(status, "missing"),
+            outputs=outputs,
+            problem=problem,
+            crowded=crowded,
+        )
 
     def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
         """Read a line of either file: a `response` with its status, or an `error`."""
-        custom_id, code = text_or_none(pick(line, "custom_id")), text_or_none(pick(line, "error", "code"))
+        custom_id = text_or_none(pick(line, "custom_id"))
+        if custom_id is None:
+            return None
         status = count_or_none(pick(line, "response", "status_code"))
-        if custom_id is not None and status is not None:
-            body, name = pick(line, "response", "body"), text_or_none(pick(line, "response", "request_id"))
-            return Result(custom_id, "succeeded" if status == 200 else "errored", body, status, name)
-        if custom_id is None or code is None:
+        if status is not None:
+            return Result(
+                custom_id=custom_id,
+                kind="succeeded" if status == 200 else "errored",
+                body=pick(line, "response", "body"),
+                status=status,
+                request_id=text_or_none(pick(line, "response", "request_id")),
+            )
+        code = text_or_none(pick(line, "error", "code"))
+        if code is None:
             return None
         # An error without a response is that of the batch, such as `request_timeout`: treated as a server error.
-        return Result(custom_id, _CODES.get(code, "errored"), {"error": pick(line, "error")}, 500)
+        kind = _CODES.get(code, "errored")
+        return Result(custom_id, kind, body={"error": pick(line, "error")}, status=500)
 
 
 def _read_problems(errors: object) -> tuple[str, bool]:
     """Return the first errors of a refused job, and whether all of them report a full queue."""
     if not isinstance(errors, list):
         return "", False
-    first = "; ".join(f"line {pick(error, 'line')}: {pick(error, 'message')}" for error in errors[:_PROBLEMS])
-    more = f"; {len(errors) - _PROBLEMS} more" if len(errors) > _PROBLEMS else ""
-    return first + more, bool(errors) and all(pick(error, "code") == "token_limit_exceeded" for error in errors)
+    problems = [
+        f"line {pick(error, 'line')}: {pick(error, 'message')}" for error in errors[:_PROBLEMS]
+    ]
+    if len(errors) > _PROBLEMS:
+        problems.append(f"{len(errors) - _PROBLEMS} more")
+    crowded = all(pick(error, "code") == "token_limit_exceeded" for error in errors)
+    return "; ".join(problems), bool(errors) and crowded
 
 
 class AnthropicJobs(JobsApi):
-    """See `JobsApi`."""
+    """Anthropic's batch jobs: one call submits all requests, one streams all results."""
 
     most_calls = 100_000
     most_bytes = 240_000_000
     after = "after_id"
-    methods, outputs = "messages.batches", "messages.batches.with_streaming_response.results"
+    methods = "messages.batches"
+    outputs = "messages.batches.with_streaming_response.results"
 
     def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"custom_id": custom_id, "params": body}
@@ -280,25 +326,31 @@ class AnthropicJobs(JobsApi):
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         return self.read_job(self.call(self.batches.create, requests=list(lines)))
 
-    def find(self, record: BatchRecord, known: Collection[str]) -> Search:
+    def find(self, record: BatchRecord, our_jobs: Collection[str]) -> Search:
         """Read the results of all jobs of as many calls that may have been made when ours was sent."""
-        candidates, running, unreadable = [], [], []
+        candidates = []
         for raw in self.listed():
             job = self.read_job(raw)
             with self._errors():
-                age = record.when - datetime.fromisoformat(str(raw.get("created_at"))).timestamp()
-            # Made before ours. The time is for the case that the one before ours was deleted since.
+                created = datetime.fromisoformat(str(raw.get("created_at"))).timestamp()
+            age = record.when - created
+            # Made before ours. The time is for the case that the job before ours was deleted since.
             if job.id == record.after or age > CLOCK_SKEW:
                 break
-            if job.calls == len(record.numbers) and job.id not in known and age > -CLOCK_SKEW:
+            if job.calls == len(record.numbers) and job.id not in our_jobs and age > -CLOCK_SKEW:
                 candidates.append(job)
+        running = []
+        unreadable = []
         for job in candidates:
-            job = job if job.state == "ended" else self.retrieve(job.id)  # the list may be out of date
+            if job.state != "ended":  # the list may be out of date
+                job = self.retrieve(job.id)
             if job.state == "running":
                 running.append(job.id)
-            elif ours := self._is_ours(job, record):
+                continue
+            ours = self._is_ours(job, record)
+            if ours:
                 return job, [], []
-            elif ours is None:
+            if ours is None:
                 unreadable.append(job.id)
         return None, running, unreadable
 
@@ -319,24 +371,33 @@ class AnthropicJobs(JobsApi):
         yield from super().results(job)
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
-        job_id, status = text_of(raw, "id"), clean(text_of(raw, "processing_status"))
+        job_id = text_of(raw, "id")
+        status = clean(text_of(raw, "processing_status"))
         counts = _counts(raw, "processing", "succeeded", "errored", "canceled", "expired")
+        processing, succeeded, *_ = counts
         calls = None if None in counts else sum(number or 0 for number in counts)
-        finished = None if calls is None else calls - (counts[0] or 0)
-        outputs = (job_id,) if raw.get("results_url") and raw.get("archived_at") is None else ()
-        state: Any = "ended" if status == "ended" else "running"
-        return BatchJob(job_id, status, state, calls, finished, counts[1], outputs=outputs)
+        has_results = raw.get("results_url") and raw.get("archived_at") is None
+        return BatchJob(
+            id=job_id,
+            status=status,
+            state="ended" if status == "ended" else "running",
+            calls=calls,
+            finished=None if calls is None else calls - (processing or 0),
+            succeeded=succeeded,
+            outputs=(job_id,) if has_results else (),
+        )
 
     def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
-        custom_id, kind = text_or_none(pick(line, "custom_id")), pick(line, "result", "type")
+        custom_id = text_or_none(pick(line, "custom_id"))
+        kind = pick(line, "result", "type")
         if custom_id is None or not isinstance(kind, str):
             return None
         if kind == "succeeded":
-            return Result(custom_id, "succeeded", pick(line, "result", "message"))
+            return Result(custom_id, kind="succeeded", body=pick(line, "result", "message"))
         if kind == "errored":
             error = pick(line, "result", "error")  # the body of an error as the live API sends it
-            name = text_or_none(pick(error, "request_id"))
-            return Result(custom_id, "errored", error, status=0, request_id=name, free=True)
+            request_id = text_or_none(pick(error, "request_id"))
+            return Result(custom_id, "errored", error, status=0, request_id=request_id, free=True)
         return Result(custom_id, _TYPES[kind]) if kind in _TYPES else None
 
 
@@ -346,27 +407,29 @@ class AnthropicJobs(JobsApi):
 def json_lines(chunks: Iterable[bytes]) -> Iterator[Mapping[str, Any] | None]:
     """Split a stream of bytes into JSON objects, None for a line that is none. Only a line feed ends a line: text may
     hold other separators."""
-    parts: list[bytes] = []
+    pieces: list[bytes] = []
     size = 0
     for chunk in chain(chunks, (b"\n",)):
-        *ended, rest = chunk.split(b"\n")
-        for part in ended:
-            line, size = b"".join((*parts, part)), 0
-            parts.clear()
+        *line_ends, last_piece = chunk.split(b"\n")
+        for line_end in line_ends:
+            line = b"".join((*pieces, line_end))
+            pieces.clear()
+            size = 0
             if line.strip():
                 raw: Any = None
                 with suppress(ValueError, RecursionError):
                     raw = json.loads(line)
                 yield raw if isinstance(raw, dict) else None
-        parts.append(rest)
-        size += len(rest)
+        pieces.append(last_piece)
+        size += len(last_piece)
         if size > LONGEST_LINE:
             raise unusable(f"a result is longer than {LONGEST_LINE >> 20} MiB")
 
 
 def line_bytes(line: Mapping[str, Any]) -> bytes:
     """Return a call as JSON bytes. Half a surrogate pair becomes its JSON escape."""
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
 
 
 def text_of(raw: Mapping[str, Any], name: str) -> str:
@@ -376,7 +439,7 @@ def text_of(raw: Mapping[str, Any], name: str) -> str:
 
 
 def unusable(why: str, status: int = 200) -> JobCallError:
-    """Return the error for an answer that is not what was asked for; it is asked for again."""
+    """Return the error for an answer that cannot be used; the call is sent again."""
     return JobCallError(FailedCall("connection", why, "free", retry=True), status)
 
 

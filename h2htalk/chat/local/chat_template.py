@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from h2htalk.chat.protocol import Message, OnDone, Outcome, Request, Sampling
-from h2htalk.data.responses import Failure, split_thinking
+from h2htalk.chat.protocol import Message, OnDone, Outcome, Request, Sampling, reasoning_switch
+from h2htalk.data.replies.reasoning import split_reasoning
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 
 _PROBE = "h2htalk-system-probe"
@@ -38,25 +39,36 @@ class PromptRefusal(Exception):
 class ChatTemplate:
     """The chat template that came with a tokenizer.
 
-    `folds_system`: it has no system role, so the system text goes into the first user message. `switches`: a variable
-    switches its reasoning. `always_thinks`: it opens a think block even with reasoning off. Raises ConfigError, which
-    begins with `where`, where there is no template, or it cannot render a single user message."""
+    Attributes:
+        folds_system: it has no system role, so the system text goes into the first user message.
+        switches: a variable switches its reasoning.
+        always_thinks: it opens a think block even with reasoning off.
+
+    Raises ConfigError, which begins with `where`, where there is no template, or it cannot render a single user
+    message.
+    """
 
     def __init__(self, tokenizer: Any, where: str) -> None:
-        self._tokenizer, self._where = tokenizer, where
+        self._tokenizer = tokenizer
+        self._where = where
         try:
             text = str(tokenizer.get_chat_template())
         except ValueError:
             advice = "choose its instruct variant, or put the template into the folder as chat_template.jinja"
-            raise ConfigError(f"{where}: no chat model, as its tokenizer has no chat template; {advice}") from None
+            raise ConfigError(
+                f"{where}: no chat model, as its tokenizer has no chat template; {advice}"
+            ) from None
         hello = [Message("user", _PROBE)]
         try:
             self._render(hello)
         except PromptRefusal as error:
-            raise ConfigError(f"{where}: its chat template cannot render a user message: {error.args[1]}") from error
+            raise ConfigError(
+                f"{where}: its chat template cannot render a user message: {error.args[1]}"
+            ) from error
         self._sha256 = hashlib.sha256(text.encode()).hexdigest()
+        with_system = [Message("system", _PROBE), Message("user", "Hello")]
         try:  # some templates refuse a system message, some drop it silently
-            self.folds_system = _PROBE not in self._render([Message("system", _PROBE), Message("user", "Hello")])
+            self.folds_system = _PROBE not in self._render(with_system)
         except PromptRefusal:
             self.folds_system = True
         unthinking = self._render(hello, thinking=0)
@@ -69,7 +81,10 @@ class ChatTemplate:
 
     def identity(self) -> dict[str, str]:
         """Return the hash of its text, and what becomes of the system role."""
-        return {"chat_template_sha256": self._sha256, "system_role": "folded" if self.folds_system else "native"}
+        return {
+            "chat_template_sha256": self._sha256,
+            "system_role": "folded" if self.folds_system else "native",
+        }
 
     def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt:
         """Render and tokenize a conversation, up to where the assistant's turn begins.
@@ -81,18 +96,24 @@ class ChatTemplate:
         if thinking == 0 and self.always_thinks:
             opens = "its chat template always opens a think block, so thinking cannot be 0"
             raise ConfigError(f"{self._where}: {opens}; name a number of tokens, such as 2048")
+        if self.folds_system:
+            messages = fold_system(messages)
+        pieces = self._pieces(messages, thinking)
         tokens = array("i")
-        pieces = self._pieces(fold_system(messages) if self.folds_system else messages, thinking)
         for piece in pieces:
             piece.encode("utf-8")  # the tokenizer's own error would be a misleading TypeError
             # The template writes every special token itself, the begin-of-text included.
-            tokens.extend(self._tokenizer(piece, add_special_tokens=False, verbose=False)["input_ids"])
+            encoded = self._tokenizer(piece, add_special_tokens=False, verbose=False)
+            tokens.extend(encoded["input_ids"])
         return Prompt(tokens, _ends_thinking(pieces[-1]))
 
     def _pieces(self, messages: Sequence[Message], thinking: int | None) -> list[str]:
         """Render the prompt and cut it within every special token that a message contains."""
         text = self._render(messages, thinking)
-        cut = [replace(m, content=self._marks.sub(rf"\g<0>{self._cut}", m.content)) for m in messages]
+        cut = []
+        for message in messages:
+            content = self._marks.sub(rf"\g<0>{self._cut}", message.content)
+            cut.append(replace(message, content=content))
         if cut == list(messages):
             return [text]
         pieces = self._render(cut, thinking).split(self._cut)
@@ -105,33 +126,36 @@ class ChatTemplate:
         return pieces
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Decode an answer without special tokens, exactly as the model wrote it. Think tags stay even where they are
-        special tokens: without them reasoning would be read as the answer."""
-        skip, unseen = self._unseen is None, self._unseen or ()
-        seen = [token for token in tokens if token not in unseen]
-        return str(self._tokenizer.decode(seen, skip_special_tokens=skip, clean_up_tokenization_spaces=False))
+        """Decode an answer without special tokens, exactly as the model wrote it.
+
+        Think tags stay even where they are special tokens: without them reasoning would be read as the answer.
+        """
+        unseen = self._unseen or frozenset()
+        text = self._tokenizer.decode(
+            [token for token in tokens if token not in unseen],
+            skip_special_tokens=self._unseen is None,
+            clean_up_tokenization_spaces=False,
+        )
+        return str(text)
 
     def _render(self, messages: Sequence[Message], thinking: int | None = None) -> str:
         from jinja2 import TemplateError
 
-        turns = [{"role": message.role, "content": message.content} for message in messages]
+        turns = [message.to_dict() for message in messages]
         options = {"tokenize": False, "add_generation_prompt": True, **reasoning_switch(thinking)}
         try:
             return str(self._tokenizer.apply_chat_template(turns, **options))
         except (TemplateError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
-            raise PromptRefusal("chat_template", f"the template refuses these messages: {reason}") from error
-
-
-def reasoning_switch(thinking: int | None) -> dict[str, bool]:
-    """The variables that switch reasoning: of Qwen's templates and most others; of DeepSeek's and Granite's."""
-    return {} if thinking is None else dict.fromkeys(("enable_thinking", "thinking"), thinking > 0)
+            raise PromptRefusal(
+                "chat_template", f"the template refuses these messages: {reason}"
+            ) from error
 
 
 def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:
     """Split a text into its answer (empty where the reasoning was cut) and its reasoning; without one (None) it stays
     exactly as it is. `thinks`: see `Prompt`."""
-    answer, thinking = split_thinking(text, thinks)
+    answer, thinking = split_reasoning(text, thinks)
     return (text, None) if thinking is None else (answer, thinking)
 
 
@@ -142,8 +166,13 @@ def _ends_thinking(text: str) -> bool:
 def _unseen_tokens(tokenizer: Any) -> frozenset[int] | None:
     """Return all special tokens except think tags; None where no think tag is a special token."""
     special = set(tokenizer.all_special_ids)
-    special |= {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
-    tags = {number for number in special if _THINK_TAG.fullmatch(tokenizer.convert_ids_to_tokens(number))}
+    for number, token in tokenizer.added_tokens_decoder.items():
+        if token.special:
+            special.add(number)
+    tags = set()
+    for number in special:
+        if _THINK_TAG.fullmatch(tokenizer.convert_ids_to_tokens(number)):
+            tags.add(number)
     return frozenset(special - tags) if tags else None
 
 
@@ -154,19 +183,26 @@ def _mark_heads(tokenizer: Any, template: str) -> re.Pattern[str]:
     tails: dict[str, list[str]] = {}
     for token in tokenizer.added_tokens_decoder.values():
         text = token.content
-        if len(text) > 1 and (token.special or (text in template and re.search(r"[^\w\s]", text))):
+        is_mark = token.special or (text in template and re.search(r"[^\w\s]", text))
+        if len(text) > 1 and is_mark:
             tails.setdefault(text[0], []).append(re.escape(text[1:]))
-    heads = (f"{re.escape(head)}(?={'|'.join(rest)})" for head, rest in tails.items())
+    heads = []
+    for head, tails_of_head in tails.items():
+        heads.append(f"{re.escape(head)}(?={'|'.join(tails_of_head)})")
     return re.compile("|".join(heads) or "(?!)")
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:
     """Put the system text at the start of the first user message, before the assistant's in one of its own."""
-    turns = [m for m in messages if m.role != "system"]
-    texts = [m.content for m in messages if m.role == "system" and m.content]
-    if texts and turns and turns[0].role == "user":
+    turns = [message for message in messages if message.role != "system"]
+    texts = [
+        message.content for message in messages if message.role == "system" and message.content
+    ]
+    if not texts:
+        return turns
+    if turns and turns[0].role == "user":
         texts.append(turns.pop(0).content)
-    return [Message("user", "\n\n".join(texts)), *turns] if texts else turns
+    return [Message("user", "\n\n".join(texts)), *turns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +234,8 @@ def tokenize_requests(
     """Tokenize the prompts by a `template` (`ChatTemplate.prompt`); one that is invalid or too long has failed already.
 
     `context`: tokens that prompt and reply may have together (None: no limit). `unenforced`: the engine, where it
-    enforces no response schema. Returns the requests that are left, and the outcomes by index, to which each `finish`
-    adds one. Raises ConfigError for a request with a response schema that is not enforced.
+    enforces no response schema. Return the requests that have not failed, and the outcomes by index, to which each
+    `finish` adds one. Raises ConfigError for a request with a response schema that is not enforced.
     """
     jobs: list[TokenRequest] = []
     outcomes: dict[int, Outcome] = {}
@@ -220,17 +256,21 @@ def tokenize_requests(
 
     for index, request in enumerate(requests):
         request.sampling.require_temperature()
-        if unenforced and (schema := request.response_schema) is not None:
-            others = "choose vllm:, openai:, anthropic: or server:"
-            raise ConfigError(f"{unenforced} cannot enforce the response schema {schema.name!r}; {others}")
+        schema = request.response_schema
+        if unenforced and schema is not None:
+            advice = "choose vllm:, openai:, anthropic: or server:"
+            raise ConfigError(
+                f"{unenforced} cannot enforce the response schema {schema.name!r}; {advice}"
+            )
         prompt = read(request.messages, request.sampling.thinking)
         if isinstance(prompt, Failure):
             finish(index, prompt)
             continue
         job = TokenRequest(request, *prompt, partial(finish, index))
         if context is not None and job.tokens > context:
-            asked = f"the prompt has {len(job.prompt)} tokens; with {job.sampling.budget} for the answer"
-            finish(index, Failure("context_length", f"{asked} that is more than the model's {context}"))
+            sizes = f"the prompt has {len(job.prompt)} tokens; with {job.sampling.budget} for the answer"
+            message = f"{sizes} that is more than the model's {context}"
+            finish(index, Failure("context_length", message))
         else:
             jobs.append(job)
     return jobs, outcomes

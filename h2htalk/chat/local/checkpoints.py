@@ -13,8 +13,17 @@ from typing import Any
 
 from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.extras import LOCAL_MODEL
 
-_SETTINGS = ("config", "generation_config", "tokenizer", "special_tokens", "added_tokens", "vocab", "merges")
+_SETTINGS = (
+    "config",
+    "generation_config",
+    "tokenizer",
+    "special_tokens",
+    "added_tokens",
+    "vocab",
+    "merges",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +42,32 @@ class Description:
         if self.folder is None:
             return {"model": self.location, "revision": str(self.commit)}
         # Settings decide an answer too: those of the architecture, the tokenizer, the stop tokens.
-        settings = [file for file in self.folder.iterdir() if file.is_file() and file.name.startswith(_SETTINGS)]
-        weights = hash_files(self.folder.glob("*.safetensors"))
-        model = self.folder.resolve().name
-        return {"model": model, "weights_sha256": weights, "settings_sha256": hash_files(settings)}
+        settings = []
+        for file in self.folder.iterdir():
+            if file.is_file() and file.name.startswith(_SETTINGS):
+                settings.append(file)
+        return {
+            "model": self.folder.resolve().name,
+            "weights_sha256": hash_files(self.folder.glob("*.safetensors")),
+            "settings_sha256": hash_files(settings),
+        }
 
     def stop_tokens(self) -> frozenset[int]:
         """Return every token that ends an answer: those of the generation config, and the tokenizer's."""
         listed = self.generation_config.eos_token_id
-        stops = listed if isinstance(listed, list) else [listed]
-        return frozenset(token for token in (*stops, self.tokenizer.eos_token_id) if token is not None)
+        tokens = [*listed] if isinstance(listed, list) else [listed]
+        tokens.append(self.tokenizer.eos_token_id)
+        return frozenset(token for token in tokens if token is not None)
 
     def precision(self) -> str:
         """Return the precision that the checkpoint names; `auto` where it names none."""
-        return str(getattr(self.config.get_text_config(), "dtype", None) or "auto").removeprefix("torch.")
+        precision = getattr(self.config.get_text_config(), "dtype", None) or "auto"
+        return str(precision).removeprefix("torch.")
 
     def quantization(self) -> str | None:
         """Return the method of a quantised checkpoint."""
-        return (getattr(self.config, "quantization_config", None) or {}).get("quant_method")
+        settings = getattr(self.config, "quantization_config", None) or {}
+        return settings.get("quant_method")
 
     def context_tokens(self) -> int | None:
         """Return how many tokens prompt and answer may have together; None where the configuration has no limit."""
@@ -60,12 +77,14 @@ class Description:
 
 def library_versions() -> str:
     """Name the libraries and their versions, torch's with its build: `transformers 5.23.0, torch 2.13.0+cu130`."""
-    return ", ".join(f"{name} {import_module(name).__version__}" for name in ("transformers", "torch"))
+    names = ("transformers", "torch")
+    return ", ".join(f"{name} {import_module(name).__version__}" for name in names)
 
 
 def hash_files(files: Iterable[Path]) -> str:
     """Return one SHA-256 of the names and contents of files of one folder."""
-    return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in sorted(files)).encode()).hexdigest()
+    lines = [f"{file.name} {sha256_of(file)}\n" for file in sorted(files)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any]:
@@ -77,7 +96,7 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
         import torch
         import transformers
     except ImportError:
-        raise MissingExtraError("a local model (hf:)", "pip install 'h2htalk[local]'") from None
+        raise MissingExtraError(LOCAL_MODEL.feature, LOCAL_MODEL.install) from None
     device = "cuda" if torch.cuda.is_available() else "cpu"
     description = describe_checkpoint("hf", name, download)
     with _loading(f"hf:{name}", description.folder):
@@ -90,14 +109,21 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
             **_options(download, description.commit),
         )
         model.to(device).eval()
-    if absent := sorted([*loading["missing_keys"], *(str(key) for key in loading["mismatched_keys"])]):
-        # transformers would use random numbers in their place.
-        raise ConfigError(f"hf:{name}: {len(absent)} weights are missing or misshapen, such as {absent[0]}")
+    misshapen = [str(key) for key in loading["mismatched_keys"]]
+    unusable = sorted([*loading["missing_keys"], *misshapen])
+    if unusable:  # transformers would use random numbers in their place
+        raise ConfigError(
+            f"hf:{name}: {len(unusable)} weights are missing or misshapen, such as {unusable[0]}"
+        )
     return description, model
 
 
 def describe_checkpoint(
-    engine: str, name: str, download: bool = False, revision: str | None = None, tokenizer: str | None = None
+    engine: str,
+    name: str,
+    download: bool = False,
+    revision: str | None = None,
+    tokenizer: str | None = None,
 ) -> Description:
     """Read a checkpoint's configuration and tokenizer, and check that its weights are safetensors.
 
@@ -108,10 +134,13 @@ def describe_checkpoint(
     import transformers
     from huggingface_hub import try_to_load_from_cache
 
-    where, folder = f"{engine}:{name}", _find_folder(engine, name)
+    where = f"{engine}:{name}"
+    folder = _find_folder(engine, name)
     problem = ""
     if folder is not None and not any(folder.glob("*.safetensors")):
-        problem = "contains no *.safetensors, and no other weights are read (no pickle); convert them"
+        problem = (
+            "contains no *.safetensors, and no other weights are read (no pickle); convert them"
+        )
     elif folder is not None and revision:
         problem = "a folder has no revisions: leave out the engine option revision"
     elif folder is None and not download and not try_to_load_from_cache(name, "config.json"):
@@ -133,28 +162,47 @@ def describe_checkpoint(
                 raise
             # It is optional; the model's configuration then names the end of text.
             generation = transformers.GenerationConfig.from_model_config(config)
-    words, options = (_find_folder(engine, tokenizer), _options(download)) if tokenizer else (folder, options)
-    with _loading(f"{engine}:{tokenizer or name}", words):
-        read = transformers.AutoTokenizer.from_pretrained(str(words or tokenizer or name), **options)
-    return Description(location, folder, config, generation, read, commit)
+    tokenizer_folder = folder
+    if tokenizer:
+        tokenizer_folder = _find_folder(engine, tokenizer)
+        options = _options(download)
+    with _loading(f"{engine}:{tokenizer or name}", tokenizer_folder):
+        tokenizer_location = str(tokenizer_folder or tokenizer or name)
+        opened = transformers.AutoTokenizer.from_pretrained(tokenizer_location, **options)
+    return Description(
+        location=location,
+        folder=folder,
+        config=config,
+        generation_config=generation,
+        tokenizer=opened,
+        commit=commit,
+    )
 
 
 def _find_folder(engine: str, name: str) -> Path | None:
     """Return the folder that `name` is, None for a repository of the Hub; raise ConfigError where it can be neither."""
     if not name:
-        raise ConfigError(f"{engine} needs a model: {engine}:OWNER/NAME on the Hugging Face Hub, or {engine}:FOLDER")
+        raise ConfigError(
+            f"{engine} needs a model: {engine}:OWNER/NAME on the Hugging Face Hub, or {engine}:FOLDER"
+        )
     path = Path(name).expanduser()
     if (path / "config.json").is_file():
         return path
     # A Hub name is `name` or `owner/name`; any other name must be a folder.
     if path.exists() or name.count("/") > 1 or name[0] in "./~":
-        raise ConfigError(f"{engine}:{name}: not a folder with a config.json; name one, or OWNER/NAME on the Hub")
+        raise ConfigError(
+            f"{engine}:{name}: not a folder with a config.json; name one, or OWNER/NAME on the Hub"
+        )
     return None
 
 
 def _options(download: bool, revision: str | None = None) -> dict[str, Any]:
     """Arguments of every `from_pretrained`: no code of the checkpoint runs; only `download` uses the network."""
-    return {"trust_remote_code": False, "local_files_only": not download, "revision": revision or "main"}
+    return {
+        "trust_remote_code": False,
+        "local_files_only": not download,
+        "revision": revision or "main",
+    }
 
 
 @contextmanager
@@ -166,23 +214,28 @@ def _loading(where: str, folder: Path | None) -> Iterator[None]:
 
     # Otherwise transformers asks the Hub to convert a repository without safetensors.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
-    before, bars = [(one, one.get_verbosity()) for one in (logging, hub_logging)], logging.is_progress_bar_enabled()
-    for one, _ in before:
-        one.set_verbosity(logging.ERROR)
+    verbosities = [(log, log.get_verbosity()) for log in (logging, hub_logging)]
+    had_bars = logging.is_progress_bar_enabled()
+    for log, _ in verbosities:
+        log.set_verbosity(logging.ERROR)
     logging.disable_progress_bar()
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
-        of_hub = "check the connection, the name and your access on the Hub, or name a folder"
-        reason, check = " ".join(str(error).split()), "check that the checkpoint is complete" if folder else of_hub
+        reason = " ".join(str(error).split())
+        advice = "check that the checkpoint is complete"
+        if not folder:
+            advice = "check the connection, the name and your access on the Hub, or name a folder"
         if "trust_remote_code" in reason:
             reason = "the model needs code of its own, which h2htalk never runs"
-            check = "serve it and use server:MODEL@URL"
-        elif "instantiate the backend tokenizer" in reason:  # the text is long and about other packages
+            advice = "serve it and use server:MODEL@URL"
+        elif "instantiate the backend tokenizer" in reason:
+            # The text is long and about other packages.
             reason = "its tokenizer cannot be read: tokenizer.json is missing or damaged"
-        raise ConfigError(f"{where}: cannot be loaded: {reason[:300].rstrip('.')}; {check}") from error
+        reason = reason[:300].rstrip(".")
+        raise ConfigError(f"{where}: cannot be loaded: {reason}; {advice}") from error
     finally:
-        for one, verbosity in before:
-            one.set_verbosity(verbosity)
-        if bars:
+        for log, verbosity in verbosities:
+            log.set_verbosity(verbosity)
+        if had_bars:
             logging.enable_progress_bar()

@@ -1,6 +1,6 @@
 """Run a command so that none of its processes outlives the process that asked for it (kill -9 included).
 
-python supervisor.py PARENT FOLDER COMMAND...    (started by `server`, which holds the other end of its standard input)
+python supervisor.py PARENT FOLDER COMMAND...    (started by `engine`, which holds the other end of its standard input)
 
 vLLM's engine does not notice that its server was killed: it would hold the GPU's memory for ever. The supervisor adopts
 all descendants and ends them when the command has ended, when its input ends, or when PARENT has ended; in the last
@@ -23,7 +23,11 @@ from pathlib import Path
 LOOK_EVERY = 0.2  # seconds
 GRACE = 5.0  # seconds in which processes may end by themselves
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # for the parent: Ctrl-C, a closed terminal
+SIGNALS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+)  # for the parent: Ctrl-C, a closed terminal
 
 
 def supervise(parent: int, folder: str, command: list[str]) -> None:
@@ -40,7 +44,11 @@ def supervise(parent: int, folder: str, command: list[str]) -> None:
         signal.signal(number, signal.SIG_IGN)
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=prepare)
     # The end of the input alone does not tell that the parent ended: a process that it forked may hold it open.
-    while server.poll() is None and os.getppid() == parent and not select.select([0], [], [], LOOK_EVERY)[0]:
+    while (
+        server.poll() is None
+        and os.getppid() == parent
+        and not select.select([0], [], [], LOOK_EVERY)[0]
+    ):
         pass
     server.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -70,11 +78,11 @@ def end_children() -> None:
 
 def children(pid: int) -> list[int]:
     """Return the children of a process, ended ones that nobody waited for included."""
-    found: list[int] = []
+    numbers: list[int] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found.extend(map(int, path.read_text().split()))
-    return found
+            numbers.extend(map(int, path.read_text().split()))
+    return numbers
 
 
 if __name__ == "__main__":

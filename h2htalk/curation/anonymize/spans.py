@@ -18,7 +18,9 @@ from h2htalk.text.language_data import pattern_table, read_data
 
 _FILE = Path(__file__).with_name("spans.toml")
 _RE = pattern_table(_FILE, "patterns")
-RECOGNIZERS: dict[str, str] = read_data(_FILE)["recognizers"]  # by type, in the order of `resolve_overlaps`
+RECOGNIZERS: dict[str, str] = read_data(_FILE)[
+    "recognizers"
+]  # by type, in the order of `resolve_overlaps`
 TYPES = tuple(RECOGNIZERS)
 # Of a span that stays: the name of somebody whom everybody knows (score 1), or may, by what the text talks of (0.5).
 FIGURE = "figure"
@@ -40,6 +42,9 @@ class Span:
     def overlaps(self, other: Span) -> bool:
         return self.start < other.end and other.start < self.end
 
+    def lies_in(self, longer: Span) -> bool:
+        return longer.start <= self.start and self.end <= longer.end
+
 
 class AddressPart(NamedTuple):
     """Characters `start` to `end` (exclusive) of a text are a part of an address: a street, an estate, a room ..."""
@@ -53,7 +58,9 @@ def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:
     """Spans that do not overlap, in the order of the text. Of two that do, the surer stays, then the longer, then the
     type that stands first in `TYPES`. What sticks out of the other on either side stays marked, so that nothing found
     shows again. Neighbours of one type stay apart ("Tom Ann" are two people)."""
-    ordered = sorted(spans, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start))
+    ordered = sorted(
+        spans, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start)
+    )
     taken = bytearray(max((span.end for span in ordered), default=0))
     kept: list[Span] = []
     for span in ordered:
@@ -65,7 +72,11 @@ def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:
 
 def _read_signs(table: str) -> Iterator[tuple[str, str]]:
     """Each sign of a table of `spans.toml`, and what it reads as."""
-    return (pair for signs, meant in read_data(_FILE)[table].items() for pair in zip(signs, meant, strict=True))
+    return (
+        pair
+        for signs, meant in read_data(_FILE)[table].items()
+        for pair in zip(signs, meant, strict=True)
+    )
 
 
 _MARKS = {ord(sign): meant for sign, meant in _read_signs("marks")}
@@ -84,7 +95,9 @@ class _Table(dict[int, str]):
     def __missing__(self, code: int) -> str:
         char = chr(code)
         shape = str(unicodedata.digit(char, "")) or unicodedata.normalize("NFKC", char)
-        return self.setdefault(code, shape if len(shape) == 1 and shape.isascii() and shape.isprintable() else char)
+        return self.setdefault(
+            code, shape if len(shape) == 1 and shape.isascii() and shape.isprintable() else char
+        )
 
 
 _TABLE = _Table(_MARKS)
@@ -129,15 +142,32 @@ def normalize_text(given: str) -> NormalizedText:
     shown = plain(visible)
     text = shown.translate(_LOWER)
     digits = text if text.isascii() else text.translate(DIGITS)
-    for _ in range(3 if "o" in digits else 0):  # "1oo4": each round reads the neighbours of the last
+    for _ in range(
+        3 if "o" in digits else 0
+    ):  # "1oo4": each round reads the neighbours of the last
         digits = _RE["o_among_digits"].sub(lambda m: m.group().replace("o", "0"), digits)
     return NormalizedText(visible, shown, text, digits, offsets, given)
 
 
 _DIGITS_IN_ORDER = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")  # "eighty one"
-_DIGIT_WORDS = {"oh": "0"} | {word: str(n) for row in (_DIGITS_IN_ORDER, _TENS) for n, word in enumerate(row) if word}
-_SIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(_DIGIT_WORDS)})(?![a-z])|(?P<skip>\bdouble\b|\btriple\b)|[0-9a-z]")
+_TENS = (
+    "",
+    "",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "seventy",
+    "eighty",
+    "ninety",
+)  # "eighty one"
+_DIGIT_WORDS = {"oh": "0"} | {
+    word: str(n) for row in (_DIGITS_IN_ORDER, _TENS) for n, word in enumerate(row) if word
+}
+_SIGN = re.compile(
+    rf"(?<![a-z])(?:{'|'.join(_DIGIT_WORDS)})(?![a-z])|(?P<skip>\bdouble\b|\btriple\b)|[0-9a-z]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +187,10 @@ class ValueShape:
             if char.isdigit() and (old in HAN or old.lower() in _DIGIT_WORDS):
                 words = _TENS if old.lower() in _TENS and char in "23456789" else _DIGITS_IN_ORDER
                 other = "零一二三四五六七八九"[int(char)] if old in HAN else words[int(char)]
-            parts += [self.value[at:start], other.upper() if len(old) == 1 and plain(old).isupper() else other]
+            parts += [
+                self.value[at:start],
+                other.upper() if len(old) == 1 and plain(old).isupper() else other,
+            ]
             at = end
         return "".join([*parts, self.value[at:]])
 
@@ -167,4 +200,6 @@ def value_shape(value: str) -> ValueShape:
     normalized = normalize_text(value)
     signs = [sign for sign in _SIGN.finditer(normalized.digits) if not sign["skip"]]
     compact = "".join(_DIGIT_WORDS.get(sign[0], sign[0]) for sign in signs)
-    return ValueShape(value, tuple(normalized.original_span(*sign.span()) for sign in signs), compact)
+    return ValueShape(
+        value, tuple(normalized.original_span(*sign.span()) for sign in signs), compact
+    )

@@ -23,11 +23,12 @@ from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSetting
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
+from h2htalk.extras import ANONYMIZATION
 
 if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
 
-VERSION = 7
+VERSION = 9
 _LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
 LEAK = "leak"
 REVIEW = "review"
@@ -45,19 +46,26 @@ _Place = tuple[int, _Path]
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage, as a specification sets it; `key` is not used. Names stay that `anonymize.allow` and the companions of
     a dialogue's source hold, beside bundled personas and, with `public_figures = "keep"`, people everybody knows."""
-    settings, gathered = spec.section(AnonymizeSettings), spec.section(GatherSettings)
+    settings = spec.section(AnonymizeSettings)
+    gathered = spec.section(GatherSettings)
     try:
         libraries = {name: version(name) for name in _LIBRARIES}
     except PackageNotFoundError as error:
-        raise MissingExtraError("anonymization", 'pip install "h2htalk[curation]"') from error
+        raise MissingExtraError(ANONYMIZATION.feature, ANONYMIZATION.install) from error
     from phonenumbers import SUPPORTED_REGIONS
 
     from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer
-    from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, read_registry
+    from h2htalk.curation.anonymize.engine.user_recognizers import (
+        UserRegistry,
+        read_registry,
+        unread_languages,
+    )
 
     registry = UserRegistry()
     if settings.recognizers:
-        registry = read_registry(Path(settings.recognizers), trusted=settings.trust_recognizers)
+        registry = read_registry(
+            Path(settings.recognizers), trusted=settings.trust_recognizers, allow=settings.allow
+        )
     languages = {source.language for source in gathered.sources}
     if gathered.simulate.dialogues:
         languages |= set(gathered.simulate.languages)
@@ -67,25 +75,34 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         types.update(chat_analyzer(language, registry).get_supported_entities(language))
     _require_known("anonymize.operators: no type", settings.operators, types)
     for source in gathered.sources:
-        _require_known(f"source {source.name!r}: countries: no country", source.countries, SUPPORTED_REGIONS)
+        _require_known(
+            f"source {source.name!r}: countries: no country", source.countries, SUPPORTED_REGIONS
+        )
     return StageRun(
         name="anonymize",
         version=VERSION,
         settings={
-            "allow": sorted(settings.allow),
+            # A release lets these names stay, too.
+            "allow": sorted({*settings.allow, *registry.allow_list}),
             "sources": {
-                source.name: {"companions": sorted(source.companions), "countries": sorted(source.countries)}
+                source.name: {
+                    "companions": sorted(source.companions),
+                    "countries": sorted(source.countries),
+                    "talk": source.talk,
+                }
                 for source in gathered.sources
-                if source.companions or source.countries
+                if source.companions or source.countries or source.talk
             },
             "name_keys": sorted(settings.name_keys),
             "public_figures": settings.public_figures,
+            "talk": settings.talk,
             "recognizers": registry.fingerprint(),
             "operators": dict(sorted(settings.operators.items())),
             # What they find, and the names they give, may change from version to version.
             "libraries": libraries,
         },
         open_rule=RuleFactory(open_rule, (workspace.path, settings, gathered.sources, registry)),
+        messages=tuple(unread_languages(registry, languages)),
     )
 
 
@@ -97,12 +114,19 @@ def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> N
             raise ConfigError(f"{what} {quoted(name)}; {choices}")
 
 
-def open_rule(folder: Path, settings: AnonymizeSettings, sources: Sequence[Source], users: UserRegistry) -> PartRule:
+def open_rule(
+    folder: Path, settings: AnonymizeSettings, sources: Sequence[Source], users: UserRegistry
+) -> PartRule:
     """The rule of a part: `anonymize_dialogue` of each dialogue, with the key of the workspace in `folder`."""
-    by_name, key = {source.name: source for source in sources}, Workspace(folder).open_key()
+    by_name = {source.name: source for source in sources}
+    key = Workspace(folder).open_key()
 
     def rule(dialogue: Dialogue) -> Outcomes:
-        return [anonymize_dialogue(dialogue, key, settings, by_name.get(str(dialogue.provenance.get("source"))), users)]
+        return [
+            anonymize_dialogue(
+                dialogue, key, settings, by_name.get(str(dialogue.provenance.get("source"))), users
+            )
+        ]
 
     return each_dialogue(rule)
 
@@ -117,22 +141,32 @@ def anonymize_dialogue(
     """A dialogue with surrogates for its personal data.
 
     `key`: the workspace's secret: with the dialogue's texts it decides the surrogates. `source`: the names of its
-    companions stay, and telephone numbers of its countries are found. A field under one of `settings.name_keys` is
-    emptied where its name has no surrogate.
+    companions stay, telephone numbers of its countries are found, and its `talk` precedes that of `settings`. A field
+    under one of `settings.name_keys` is emptied where its name has no surrogate.
 
     Returns Kept, `metadata.anonymized` counting spans by type (`review` is true where a name or an address was found
     with little evidence; so is the tag), and for audit the places of the surrogates: `message` from 1, or `field` of
     the metadata. Rejected as `leak`, without text, where a value of four characters or more is still to be read.
     """
-    from h2htalk.curation.anonymize.engine.analyzer import NO_REGISTRY, find_in_dialogue, replace_values
+    from h2htalk.curation.anonymize.engine.analyzer import (
+        NO_REGISTRY,
+        find_in_dialogue,
+        replace_values,
+    )
     from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 
-    slots: dict[_Place, str] = {(n, ()): turn.content for n, turn in enumerate(dialogue.messages, 1)}
+    slots: dict[_Place, str] = {
+        (n, ()): turn.content for n, turn in enumerate(dialogue.messages, 1)
+    }
     slots |= _fields(dialogue.metadata)
     texts = list(slots.values())
     keys = {*USER_NAMES, *settings.name_keys}
     # All but what names a role (user, 来访者).
-    named = [n for n, (_, path) in enumerate(slots) if keys & {*path} and texts[n].strip().lower() not in ROLE_NAMES]
+    named = [
+        n
+        for n, (_, path) in enumerate(slots)
+        if keys & {*path} and texts[n].strip().lower() not in ROLE_NAMES
+    ]
     companions = companion_names(sorted(source.companions) if source else ())
     operators = settings.operators
     data = find_in_dialogue(
@@ -143,8 +177,13 @@ def anonymize_dialogue(
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
         countries=sorted(source.countries) if source else (),
         keep_public=settings.public_figures == "keep",
+        talk=(source.talk if source else "") or settings.talk,
         # Those that can be looked for in the messages.
-        names=[n for n in named if len(texts[n].strip()) <= _LONGEST_NAME and any(map(str.isalpha, texts[n]))],
+        names=[
+            n
+            for n in named
+            if len(texts[n].strip()) <= _LONGEST_NAME and any(map(str.isalpha, texts[n]))
+        ],
     )
     replaced = replace_values(texts, data.spans, Surrogates(key, texts, data), operators, key)
     if operators.get("PERSON", operators.get("DEFAULT")) != "keep":
@@ -161,9 +200,13 @@ def anonymize_dialogue(
     spans = [(place, span) for place, (_, found) in placed.items() for span in found]
     unsure = any(span.type in _REVIEWED_TYPES and span.score < _CERTAIN for _, span in spans)
     counts = Counter(span.type for _, span in spans)
-    messages = tuple(Turn(turn.role, placed[n, ()][0]) for n, turn in enumerate(dialogue.messages, 1))
+    messages = tuple(
+        Turn(turn.role, placed[n, ()][0]) for n, turn in enumerate(dialogue.messages, 1)
+    )
     metadata = _map_texts(dialogue.metadata, lambda path, _: placed[0, path][0])
-    metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})
+    metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | (
+        {REVIEW: True} if unsure else {}
+    )
     audit = [
         ({"message": message} if message else {"field": "/".join(map(str, path))})
         | asdict(replace(span, score=round(span.score, 3)))

@@ -13,8 +13,21 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from h2htalk.curation.candidates import ANSWER, Reference
-from h2htalk.curation.compose.tagging import is_pleasantry, is_substantial, strength, tags_of, tells_of_itself
-from h2htalk.curation.safety.companion import EXPLICIT, HARM, REMOVE, REVIEW, companion_turns, find_in_answer
+from h2htalk.curation.compose.tagging import (
+    is_pleasantry,
+    is_substantial,
+    strength,
+    tags_of,
+    tells_of_itself,
+)
+from h2htalk.curation.safety.companion import (
+    EXPLICIT,
+    HARM,
+    REMOVE,
+    REVIEW,
+    companion_turns,
+    find_in_answer,
+)
 from h2htalk.curation.safety.crisis import MINOR
 from h2htalk.data.scenario import Dialogue, Persona, Scenario, Tags, Turn
 from h2htalk.data.subtasks import find_subtask
@@ -51,12 +64,18 @@ class Draft:
     tags: Tags
     turn: int | None = None  # the message that is answered or that ends the history, counted from 1
     original: str | None = None  # the reply in the dialogue, whether it keeps the contract or not
-    alternatives: tuple[Reference, ...] = ()  # replies of other dialogues to the same message (`dedup`), the best first
+    alternatives: tuple[
+        Reference, ...
+    ] = ()  # replies of other dialogues to the same message (`dedup`), the best first
     written: bool = False  # whether a model writes references
-    fixed: str | None = None  # a reference that is not written: the null line of recollection_synthesis
+    fixed: str | None = (
+        None  # a reference that is not written: the null line of recollection_synthesis
+    )
 
 
-def scenario_of(draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id: str, reference: str = "-") -> Scenario:
+def scenario_of(
+    draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id: str, reference: str = "-"
+) -> Scenario:
     """The scenario of a draft, with a stand-in reference. Raises DataError for the inputs of another subtask."""
     provenance = {**dialogue.provenance, "dialogue": dialogue.id}
     if draft.turn is not None:
@@ -73,10 +92,14 @@ def scenario_of(draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id:
         "provenance": provenance,
         "licence": dialogue.licence,
     }
-    return Scenario.from_dict(record | ({"metadata": {"safety": safety}} if safety else {}), dialogue.id)
+    return Scenario.from_dict(
+        record | ({"metadata": {"safety": safety}} if safety else {}), dialogue.id
+    )
 
 
-def broken_rules(text: str, scenario: Scenario, persona: Persona, prompt: str | None = None) -> tuple[Violation, ...]:
+def broken_rules(
+    text: str, scenario: Scenario, persona: Persona, prompt: str | None = None
+) -> tuple[Violation, ...]:
     """The rules of its contract that a reply breaks; `prompt`: of its writer, None for a reply of a dialogue."""
     description = persona.descriptions.get(scenario.language, "")
     return check_scenario(text, scenario, tuple(persona.names.values()), prompt, description)
@@ -86,7 +109,11 @@ def screen(text: str, scenario: Scenario) -> set[str]:
     """The safety codes of a model's reference; RefusedDraft for plain harm, or sexual content with a minor."""
     turns = scenario.turns or (Turn("user", inputs_of(scenario)),)
     *_, (_, context, _) = companion_turns((*turns, Turn("companion", text)))
-    found = {one.category: one.score for one in find_in_answer(context, text, scenario.language) if one.score >= REVIEW}
+    found = {
+        one.category: one.score
+        for one in find_in_answer(context, text, scenario.language)
+        if one.score >= REVIEW
+    }
     minor = MINOR in scenario.metadata.get("safety", {}).get("tags", ())
     for code in found:
         if found[code] >= REMOVE and (code == HARM or minor):
@@ -100,7 +127,9 @@ def add_draft(drafts: list[Draft], draft: Draft) -> None:
     for at, other in enumerate(drafts if find_subtask(draft.subtask).is_chat else ()):
         if find_subtask(other.subtask).is_chat and other.turn == draft.turn:
             if other.written or other.subtask != draft.subtask:
-                raise RefusedDraft("inputs:turn", f"message {draft.turn} is used for {other.subtask}")
+                raise RefusedDraft(
+                    "inputs:turn", f"message {draft.turn} is used for {other.subtask}"
+                )
             drafts[at] = draft
             return
     drafts.append(draft)
@@ -149,7 +178,11 @@ class Extracted:
 def answered(dialogue: Dialogue) -> list[int]:
     """The user's messages (counted from 0) that the companion answers."""
     turns = dialogue.messages
-    return [at for at in range(len(turns) - 1) if (turns[at].role, turns[at + 1].role) == ("user", "companion")]
+    return [
+        at
+        for at in range(len(turns) - 1)
+        if (turns[at].role, turns[at + 1].role) == ("user", "companion")
+    ]
 
 
 def history(dialogue: Dialogue, at: int, first: int = 0) -> tuple[Turn, ...]:
@@ -180,7 +213,9 @@ def chat_draft(dialogue: Dialogue, subtask: str, at: int, first: int = 0) -> Dra
     reply = after[0].content if after and after[0].role == "companion" else None
     one_exchange = at == 0 and len(dialogue.messages) == 2
     alternatives = tuple(
-        Reference(one["text"], f"{ANSWER}{one['id']}", {**one["provenance"], "licence": one["licence"]})
+        Reference(
+            one["text"], f"{ANSWER}{one['id']}", {**one["provenance"], "licence": one["licence"]}
+        )
         for one in (dialogue.metadata.get("alternatives", ()) if one_exchange else ())
     )
     inputs = {"history": [turn.to_dict() for turn in turns]}
@@ -188,7 +223,12 @@ def chat_draft(dialogue: Dialogue, subtask: str, at: int, first: int = 0) -> Dra
 
 
 def extract(
-    dialogue: Dialogue, persona: Persona, subtasks: Sequence[str], seed: int, *, selective: bool = False
+    dialogue: Dialogue,
+    persona: Persona,
+    subtasks: Sequence[str],
+    seed: int,
+    *,
+    selective: bool = False,
 ) -> Extracted:
     """Extract scenarios whose reference is the dialogue's own reply, or another dialogue's to the same message.
 
@@ -226,9 +266,13 @@ def extract(
         broken[at, subtask] = found[0]
         return any(not broken_rules(one.text, scenario, persona) for one in draft.alternatives)
 
-    def first(subtask: str, turns: Iterable[int], rank: Callable[[int], int]) -> list[tuple[int, str]]:
+    def first(
+        subtask: str, turns: Iterable[int], rank: Callable[[int], int]
+    ) -> list[tuple[int, str]]:
         """The first turn by rank, then by chance, whose reply keeps the contract; none where no reply does."""
-        ranked = sorted(turns, key=lambda at: (rank(at), random_bytes(seed, dialogue.id, subtask, at)))
+        ranked = sorted(
+            turns, key=lambda at: (rank(at), random_bytes(seed, dialogue.id, subtask, at))
+        )
         return next(([(at, subtask)] for at in ranked[:MOST_TRIED] if keeps(subtask, at)), [])
 
     chosen: list[tuple[int, str]] = []
@@ -240,10 +284,23 @@ def extract(
         count = min(MOST_DRAFTS, -(-len(others) // TURNS_A_DRAFT))
         for number in range(count):  # one of each stretch
             stretch = others[number * len(others) // count : (number + 1) * len(others) // count]
-            chosen += first(BASE, stretch, lambda at: is_pleasantry(dialogue.messages[at].content, dialogue.language))
-    drafts = [draft for at, subtask in sorted(chosen) if (draft := chat_draft(dialogue, subtask, at, begin[at]))]
+            chosen += first(
+                BASE,
+                stretch,
+                lambda at: is_pleasantry(dialogue.messages[at].content, dialogue.language),
+            )
+    drafts = [
+        draft
+        for at, subtask in sorted(chosen)
+        if (draft := chat_draft(dialogue, subtask, at, begin[at]))
+    ]
     if drafts or not broken:
         return Extracted(tuple(drafts), "" if drafts else "nothing")
     (at, subtask), violation = min(broken.items(), key=lambda item: item[0])
-    evidence = {"subtask": subtask, "turn": at + 1, "detail": violation.detail, "tried": len(broken)}
+    evidence = {
+        "subtask": subtask,
+        "turn": at + 1,
+        "detail": violation.detail,
+        "tried": len(broken),
+    }
     return Extracted((), f"contract:{violation.rule}", evidence)

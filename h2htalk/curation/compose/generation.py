@@ -23,7 +23,8 @@ from h2htalk.curation.compose.drafts import Draft, RefusedDraft
 from h2htalk.curation.compose.tagging import WORDS, tags_of
 from h2htalk.curation.prompts import Prompts, json_lines
 from h2htalk.data.languages import find_language
-from h2htalk.data.responses import Failure
+from h2htalk.data.replies.finish_reasons import FILTERED, is_whole, read_finish_reason
+from h2htalk.data.responses import FILTERED_REPLY, Failure
 from h2htalk.data.scenario import Complexity, Dialogue, Interaction, Persona, Scenario
 from h2htalk.data.subtasks import SUBTASKS, FieldKind, Subtask, find_subtask
 from h2htalk.errors import DataError, shorten
@@ -85,8 +86,13 @@ def _proposal_model(subtask: Subtask) -> type[Proposal]:
     """The form of a proposal of a subtask, from the table of subtasks."""
     places = {"turn": _Number} if subtask.is_chat else _REMEMBERS if subtask.has_null_line else {}
     fields = places | {name: _KINDS[kind] for name, kind in subtask.inputs if kind != "turns"}
-    typed: dict[str, Any] = {name: (kind, ...) for name, kind in {"subtask": Literal[subtask.name], **fields}.items()}
+    typed: dict[str, Any] = {
+        name: (kind, ...) for name, kind in {"subtask": Literal[subtask.name], **fields}.items()
+    }
     return create_model(f"{subtask.title}Proposal", __base__=Proposal, **typed)
+
+
+_PROPOSAL_MODELS = tuple(map(_proposal_model, SUBTASKS.values()))
 
 
 class ProposalsReply(BaseModel):
@@ -94,7 +100,7 @@ class ProposalsReply(BaseModel):
 
     evidence: _Evidence
     proposals: Annotated[
-        list[Annotated[Union[*map(_proposal_model, SUBTASKS.values())], Field(discriminator="subtask")]],  # type: ignore[valid-type]
+        list[Annotated[Union[*_PROPOSAL_MODELS], Field(discriminator="subtask")]],  # type: ignore[valid-type]
         Field(max_length=MOST_PROPOSALS),
     ]
 
@@ -114,6 +120,11 @@ def read_proposals(reply: Reply) -> Sequence[Proposal] | Failure:
     """The proposals of a reply in order, or why it cannot be read."""
     read = PROPOSALS.read(reply)
     return read if isinstance(read, Failure) else cast(ProposalsReply, read).proposals
+
+
+def unwritten_reason(failure: Failure) -> str:
+    """Return the reason of a rejection whose reply could not be read: `filtered` (by the provider), or `unwritten`."""
+    return FILTERED_REPLY if failure.reason == FILTERED_REPLY else "unwritten"
 
 
 def format_failure(failure: Failure) -> str:
@@ -142,34 +153,54 @@ class Composer:
         """The origin of its references: `model:anthropic:NAME`."""
         return MODEL + model_name(self.model)
 
-    def proposals(self, dialogue: Dialogue, persona: Persona, extracted: Sequence[Draft]) -> Request:
+    def proposals(
+        self, dialogue: Dialogue, persona: Persona, extracted: Sequence[Draft]
+    ) -> Request:
         """The call that proposes scenarios of a dialogue besides the extracted ones; its id is `DIALOGUE/proposals`."""
         name = f"{dialogue.id}/proposals"
         values = {
             "dialogue": Fence.of(self.secret, name, 0).around(shown(dialogue), "conversation"),
             "taken": [f"{draft.turn} ({draft.subtask})" for draft in extracted],
-            "small_talk": drafts.random_bytes(self.seed, dialogue.id, "small talk")[0] % SMALL_TALK_EVERY == 0,
+            "small_talk": drafts.random_bytes(self.seed, dialogue.id, "small talk")[0]
+            % SMALL_TALK_EVERY
+            == 0,
             "subtasks": list(self.subtasks),
         }
-        user = Message("user", self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values))
+        user = Message(
+            "user", self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values)
+        )
         sampling = sampling_of(self.model, 0.0, PROPOSAL_TOKENS, self.seed, name)
-        return Request(name, (_system(self._propose_rules(dialogue, persona)), user), sampling, 0, PROPOSALS)
+        return Request(
+            name, (_system(self._propose_rules(dialogue, persona)), user), sampling, 0, PROPOSALS
+        )
 
-    def reference(self, scenario: Scenario, persona: Persona, original: str | None, sample: int) -> Request:
+    def reference(
+        self, scenario: Scenario, persona: Persona, original: str | None, sample: int
+    ) -> Request:
         """The call that writes the sample-th reference of a scenario; its id is `CANDIDATE/reference`."""
         name = f"{scenario.id}/reference"
-        system, tokens = _system(self._write_rules(scenario, persona)), find_subtask(scenario.subtask).max_tokens
+        system, tokens = (
+            _system(self._write_rules(scenario, persona)),
+            find_subtask(scenario.subtask).max_tokens,
+        )
         if self.small:
-            turns = (Message("user" if one.role == "user" else "assistant", one.content) for one in scenario.turns)
+            turns = (
+                Message("user" if one.role == "user" else "assistant", one.content)
+                for one in scenario.turns
+            )
             warmth = _REFERENCE_TEMPERATURE if sample else 0.0
             sampling = sampling_of(self.model, warmth, tokens, self.seed, name, sample)
             return Request(name, (system, *turns), sampling, sample)
         fence = Fence.of(self.secret, name, sample)
         values = {
             "scenario": fence.around(json_lines(scenario.to_dict()["inputs"]), "scenario"),
-            "original": fence.around(shorten(original, LONGEST_SHOWN), "old answer") if original else "",
+            "original": fence.around(shorten(original, LONGEST_SHOWN), "old answer")
+            if original
+            else "",
         }
-        asked = Message("user", self.prompts.render(f"{scenario.language}/compose_scenario.j2", values))
+        asked = Message(
+            "user", self.prompts.render(f"{scenario.language}/compose_scenario.j2", values)
+        )
         tokens = tokens * 2 + EVIDENCE_TOKENS
         sampling = sampling_of(self.model, _REFERENCE_TEMPERATURE, tokens, self.seed, name, sample)
         return Request(name, (system, asked), sampling, sample, REFERENCE)
@@ -189,41 +220,63 @@ class Composer:
             raise RefusedDraft("inputs:form", str(error)) from error
         # All that a model wrote: everything except the history.
         values = [value for name, value in draft.inputs.items() if name != "history"]
-        items = [item for value in values for item in ([value] if isinstance(value, str) else value)]
+        items = [
+            item for value in values for item in ([value] if isinstance(value, str) else value)
+        ]
         texts = [item if isinstance(item, str) else item["activity"] for item in items]
         if not is_in_language("\n".join(texts), dialogue.language):
             raise RefusedDraft("inputs:language", shorten(inputs_of(scenario), 200))
-        own = "\n".join(turn.content for turn in dialogue.messages) + persona.descriptions[dialogue.language]
+        own = (
+            "\n".join(turn.content for turn in dialogue.messages)
+            + persona.descriptions[dialogue.language]
+        )
         marker = Fence.of(self.secret, f"{dialogue.id}/proposals", 0).marker
         for text in texts:
             if marker in text or find_marker(text, own):
                 raise RefusedDraft("inputs:prompt_leak", shorten(text, 200))
-        if leak := find_repeated_run(texts, dialogue.language, _unquoted(self._propose_rules(dialogue, persona)), own):
+        if leak := find_repeated_run(
+            texts, dialogue.language, _unquoted(self._propose_rules(dialogue, persona)), own
+        ):
             raise RefusedDraft("inputs:prompt_leak", leak)
         return draft
 
     def written(self, reply: Reply, scenario: Scenario, persona: Persona, sample: int) -> str:
-        """The reference in a reply. Raises RefusedDraft: `unwritten` (it cannot be read) or `contract:RULE`."""
+        """The reference in a reply. Raises RefusedDraft: `unwritten` (it cannot be read), `filtered` (by the provider)
+        or `contract:RULE`."""
         if self.small:
             text = reply.text.strip()
-            if reply.finish_reason != "stop" or not text:
-                raise RefusedDraft("unwritten", f"the reply is empty or did not end by itself ({reply.finish_reason})")
+            if read_finish_reason(reply.finish_reason) == FILTERED:
+                raise RefusedDraft(
+                    FILTERED_REPLY, f"the provider's filter declined it: {reply.filtered_by or ''}"
+                )
+            if not is_whole(reply.finish_reason) or not text:
+                raise RefusedDraft(
+                    "unwritten",
+                    f"the reply is empty or did not end by itself ({reply.finish_reason})",
+                )
         else:
             read = REFERENCE.read(reply)
             if isinstance(read, Failure):
-                raise RefusedDraft("unwritten", format_failure(read))
+                raise RefusedDraft(unwritten_reason(read), format_failure(read))
             text = cast(ReferenceReply, read).reference.strip()
         if Fence.of(self.secret, f"{scenario.id}/reference", sample).marker in text:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
         # To repeat the help lines of the prompt is no leak.
         said = {k: "\n".join((v, *help_rows(k))) for k, v in persona.descriptions.items()}
         allowed = replace(persona, descriptions=said)
-        if broken := drafts.broken_rules(text, scenario, allowed, _unquoted(self._write_rules(scenario, persona))):
-            raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
+        if broken := drafts.broken_rules(
+            text, scenario, allowed, _unquoted(self._write_rules(scenario, persona))
+        ):
+            raise RefusedDraft(
+                f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken)
+            )
         return text
 
     def _propose_rules(self, dialogue: Dialogue, persona: Persona) -> str:
-        values = {"persona": persona.descriptions[dialogue.language], "subtasks": list(self.subtasks)}
+        values = {
+            "persona": persona.descriptions[dialogue.language],
+            "subtasks": list(self.subtasks),
+        }
         return self.prompts.render(f"{dialogue.language}/compose_propose.j2", values)
 
     def _write_rules(self, scenario: Scenario, persona: Persona) -> str:
@@ -241,7 +294,9 @@ class Composer:
             "labels": record.memory_labels,
             "categories": list(record.memory_categories),
             "null_line": record.null_memory,
-            "help_rows": help_rows(language) if risk == "high" and contract.form == "speech" else (),
+            "help_rows": help_rows(language)
+            if risk == "high" and contract.form == "speech"
+            else (),
         }
         return self.prompts.render(f"{language}/{REPLY if self.small else WRITE}", values)
 
@@ -274,7 +329,11 @@ def shown(dialogue: Dialogue) -> str:
 
 def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
     """The draft of a proposal. Raises RefusedDraft (`inputs:turn`), DataError where the emotion is not a word."""
-    subtask, values, turns = find_subtask(proposal.subtask), proposal.model_dump(), dialogue.messages
+    subtask, values, turns = (
+        find_subtask(proposal.subtask),
+        proposal.model_dump(),
+        dialogue.messages,
+    )
     fields = {name: values[name] for name, _ in subtask.inputs if name in values}
     if subtask.is_chat:
         turn = values["turn"]  # counted from 1; it may be the unanswered last one
@@ -289,7 +348,9 @@ def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
     first, last = values["first_turn"], values["last_turn"]
     turns = drafts.history(dialogue, last - 1, first - 1) if first <= last <= len(turns) else ()
     if not any(turn.role == "user" for turn in turns):
-        raise RefusedDraft("inputs:turn", f"messages {first} to {last} contain none of the user's that fits")
+        raise RefusedDraft(
+            "inputs:turn", f"messages {first} to {last} contain none of the user's that fits"
+        )
     null = None if values["memorable"] else find_language(dialogue.language).null_memory
     inputs = {"history": [turn.to_dict() for turn in turns]}
     tags = tags_of(dialogue, dialogue.messages, values)

@@ -13,14 +13,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.engines import model_identity, parse_model
+from h2htalk.chat.engines import ChatOptions, model_identity, parse_model
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import MODEL, Candidate, Reference
 from h2htalk.curation.compose import drafts
-from h2htalk.curation.compose.generation import TEMPLATES, Composer, format_failure, read_proposals
+from h2htalk.curation.compose.generation import (
+    TEMPLATES,
+    Composer,
+    format_failure,
+    read_proposals,
+    unwritten_reason,
+)
 from h2htalk.curation.prompts import Prompts, fingerprint
 from h2htalk.curation.run import RuleFactory, StageRun
-from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
+from h2htalk.curation.stage_folder import (
+    Kept,
+    Outcome,
+    Outcomes,
+    PartRule,
+    Record,
+    Rejected,
+    read_dialogue,
+)
 from h2htalk.curation.stages import ComposeSettings, CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES
@@ -39,18 +53,29 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     for an unknown persona or subtask, and where a small model can write none of the subtasks."""
     settings = spec.section(ComposeSettings)
     if not settings.model:
-        raise ConfigError("compose.model is empty: name a model, such as anthropic:claude-sonnet-5, or embedded")
+        raise ConfigError(
+            "compose.model is empty: name a model, such as anthropic:claude-sonnet-5, or embedded"
+        )
     small, known = parse_model(settings.model)[0].small, bundled_personas()
-    for kind, named, choices in (("persona", settings.personas, known), ("subtask", settings.subtasks, SUBTASKS)):
+    for kind, named, choices in (
+        ("persona", settings.personas, known),
+        ("subtask", settings.subtasks, SUBTASKS),
+    ):
         if unknown := [name for name in named if name not in choices]:
-            raise ConfigError(f"compose.{kind}s: no {kind} {quoted(unknown[0])}; choose from {', '.join(choices)}")
+            raise ConfigError(
+                f"compose.{kind}s: no {kind} {quoted(unknown[0])}; choose from {', '.join(choices)}"
+            )
     if not settings.personas:
         raise ConfigError(f"compose.personas is empty; choose from {', '.join(known)}")
     personas = tuple(known[name] for name in sorted(set(settings.personas)))
-    subtasks = tuple(name for name in SUBTASKS if not settings.subtasks or name in settings.subtasks)
+    subtasks = tuple(
+        name for name in SUBTASKS if not settings.subtasks or name in settings.subtasks
+    )
     if small and not set(subtasks) & set(drafts.EXTRACTABLE):
         advice = "name a model that writes them in compose.model, such as anthropic:claude-sonnet-5"
-        raise ConfigError(f"compose.subtasks: {', '.join(subtasks)} cannot be extracted from a dialogue; {advice}")
+        raise ConfigError(
+            f"compose.subtasks: {', '.join(subtasks)} cannot be extracted from a dialogue; {advice}"
+        )
     prompts = Prompts.load(spec.prompts)
     composer = Composer(settings.model, subtasks, settings.references, spec.seed, prompts, key)
     values: dict[str, Any] = {
@@ -60,14 +85,28 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         "subtasks": list(subtasks),
         "references": settings.references,
         "seed": spec.seed,
-        "prompts": prompts.fingerprint(*(f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES)),
+        "prompts": prompts.fingerprint(
+            *(f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES)
+        ),
     }
-    calls = CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices, schema=not small)
+    if settings.engine_options:  # without any, as earlier versions signed
+        values["engine_options"] = dict(settings.engine_options)
+    calls = CallSettings(
+        model=settings.model,
+        max_cost=settings.max_cost,
+        batch=settings.batch,
+        prices=spec.prices,
+        schema=not small,
+        options=ChatOptions(engine_options=settings.engine_options),
+        option="compose.engine_options",
+    )
     arguments = (personas, composer, calls, workspace.stage("compose").path)
     return StageRun("compose", VERSION, values, RuleFactory(open_rule, arguments), (calls,))
 
 
-def open_rule(personas: tuple[Persona, ...], composer: Composer, calls: CallSettings, folder: Path) -> PartRule:
+def open_rule(
+    personas: tuple[Persona, ...], composer: Composer, calls: CallSettings, folder: Path
+) -> PartRule:
     """The rule for a part of dialogues; replies are stored in `folder`, the stage's."""
     return _Rule(personas, composer, ModelCalls(calls, folder, "compose"))
 
@@ -97,7 +136,10 @@ class _Rule:
         works = [work for work in started if isinstance(work, _Work)]
         proposals: Replies = {}
         if not self.composer.small:
-            requests = [self.composer.proposals(work.dialogue, work.persona, work.extracted.drafts) for work in works]
+            requests = [
+                self.composer.proposals(work.dialogue, work.persona, work.extracted.drafts)
+                for work in works
+            ]
             proposals = self.calls.ask(requests, part)
         requests = []
         for work in works:
@@ -105,9 +147,13 @@ class _Rule:
             for name, draft in work.drafts.items():
                 scenario = drafts.scenario_of(draft, work.dialogue, work.persona, name)
                 for sample in range(self.composer.references if draft.written else 0):
-                    requests.append(self.composer.reference(scenario, work.persona, draft.original, sample))
+                    requests.append(
+                        self.composer.reference(scenario, work.persona, draft.original, sample)
+                    )
         written = self.calls.ask(requests, part)
-        return [self._finish(work, written) if isinstance(work, _Work) else [work] for work in started]
+        return [
+            self._finish(work, written) if isinstance(work, _Work) else [work] for work in started
+        ]
 
     def close(self) -> None:
         self.calls.close()
@@ -120,9 +166,13 @@ class _Rule:
         able = [persona for persona in self.personas if dialogue.language in persona.names]
         if not able:
             return Rejected(dialogue.id, "persona", {"language": dialogue.language}, record)
-        persona = able[int.from_bytes(drafts.random_bytes(0, dialogue.id, "persona")[:4], "big") % len(able)]
+        persona = able[
+            int.from_bytes(drafts.random_bytes(0, dialogue.id, "persona")[:4], "big") % len(able)
+        ]
         composer = self.composer
-        extracted = drafts.extract(dialogue, persona, composer.subtasks, composer.seed, selective=composer.small)
+        extracted = drafts.extract(
+            dialogue, persona, composer.subtasks, composer.seed, selective=composer.small
+        )
         return _Work(dialogue, persona, extracted)
 
     def _plan(self, work: _Work, proposals: Replies) -> None:
@@ -133,13 +183,20 @@ class _Rule:
         else:
             read = read_proposals(proposals[f"{name}/proposals", 0])
             if isinstance(read, Failure):
-                work.refused.append(_rejected(work, f"{name}:proposals", "unwritten", detail=format_failure(read)))
+                reason, detail = unwritten_reason(read), format_failure(read)
+                work.refused.append(_rejected(work, f"{name}:proposals", reason, detail=detail))
                 read = ()
             for number, proposal in enumerate(read, 1):
                 try:
-                    drafts.add_draft(planned, self.composer.draft(proposal, work.dialogue, work.persona))
+                    drafts.add_draft(
+                        planned, self.composer.draft(proposal, work.dialogue, work.persona)
+                    )
                 except drafts.RefusedDraft as error:
-                    work.refused.append(_rejected(work, f"{name}:proposal-{number}", error.reason, detail=error.detail))
+                    work.refused.append(
+                        _rejected(
+                            work, f"{name}:proposal-{number}", error.reason, detail=error.detail
+                        )
+                    )
         counts = Counter[str]()
         for draft in planned:
             counts[draft.subtask] += 1
@@ -148,14 +205,18 @@ class _Rule:
 
     def _finish(self, work: _Work, written: Replies) -> Outcomes:
         """The candidates with a reference; where there is none, one rejection of the dialogue that lists all."""
-        outcomes: list[Outcome] = [self._candidate(work, name, draft, written) for name, draft in work.drafts.items()]
+        outcomes: list[Outcome] = [
+            self._candidate(work, name, draft, written) for name, draft in work.drafts.items()
+        ]
         kept = [outcome for outcome in outcomes if isinstance(outcome, Kept)]
         rejected = [*(o for o in outcomes if isinstance(o, Rejected)), *work.refused]
         if kept:
             return [*kept, *rejected]
         record = work.dialogue.to_dict()
         if not rejected:
-            return [Rejected(work.dialogue.id, work.extracted.reason, work.extracted.evidence, record)]
+            return [
+                Rejected(work.dialogue.id, work.extracted.reason, work.extracted.evidence, record)
+            ]
         details = [{"id": one.id, "reason": one.reason, **one.evidence} for one in rejected]
         return [Rejected(work.dialogue.id, rejected[0].reason, {"refused": details}, record)]
 
@@ -164,25 +225,38 @@ class _Rule:
         # Those of a model, which should replace the original, first.
         records = sorted(found.refused, key=lambda one: not one["origin"].startswith(MODEL))
         if not found.accepted:
-            return _rejected(work, name, records[0]["reason"], refused=records)
+            # Without any record there was no reply in the dialogue, and none was to be written (`references = 0`).
+            return _rejected(
+                work, name, records[0]["reason"] if records else "no_reply", refused=records
+            )
         references = tuple(found.accepted.values())
         scenario = drafts.scenario_of(draft, work.dialogue, work.persona, name, references[0].text)
         if found.codes:
             noted = {"risk": "none", **scenario.metadata.get("safety", {}), "action": "review"}
             noted["tags"] = sorted(found.codes.union(noted.get("tags", ())))
             scenario = replace(scenario, metadata={**scenario.metadata, "safety": noted})
-        is_null = find_subtask(draft.subtask).has_null_line and is_null_memory(references[0].text, scenario.language)
+        is_null = find_subtask(draft.subtask).has_null_line and is_null_memory(
+            scenario.reference, scenario.language
+        )
         holding = {
             draft.subtask: True,
             "null_class": is_null,
             "crisis": draft.tags.risk != "none",
             "review": scenario.metadata.get("safety", {}).get("action") == "review",
         }
-        by_model = sorted({REFUSED + one["reason"] for one in records if one["origin"].startswith(MODEL)})
+        by_model = sorted(
+            {REFUSED + one["reason"] for one in records if one["origin"].startswith(MODEL)}
+        )
         tags = (*(tag for tag, holds in holding.items() if holds), *by_model)
-        return Kept(Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None)
+        return Kept(
+            Candidate(scenario, references).to_dict(),
+            tags,
+            {"refused": records} if records else None,
+        )
 
-    def _references(self, work: _Work, name: str, draft: drafts.Draft, written: Replies) -> drafts.References:
+    def _references(
+        self, work: _Work, name: str, draft: drafts.Draft, written: Replies
+    ) -> drafts.References:
         """Every reference that keeps the contract: the original, then replies of other dialogues, at most as many as a
         model writes, then those of the model."""
         found = drafts.References()

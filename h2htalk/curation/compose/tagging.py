@@ -17,7 +17,9 @@ from h2htalk.text.language_data import language_data, language_patterns
 WORDS = "curation/compose/words"
 NEUTRAL = "neutral"  # the emotion of a message without any
 # Emotions that require no more than an ordinary reply.
-QUIET = frozenset(f"{NEUTRAL} calm contentment boredom curiosity amusement interest nostalgia tenderness".split())
+QUIET = frozenset(
+    f"{NEUTRAL} calm contentment boredom curiosity amusement interest nostalgia tenderness".split()
+)
 # Emotions without distress: strong, but no reason for support.
 _GLAD = frozenset(("joy", "excitement", "pride", "gratitude", "relief", "love", "hope"))
 _EMOTION = re.compile(r"[a-z][a-z_]{0,31}")
@@ -46,7 +48,9 @@ def count_emotions(text: str, language: Language) -> Mapping[str, int]:
     """Emotion -> how often the message names it, most often first, then in the order of the list."""
     text = text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
     emotions, pattern = _emotions(language)
-    counts = Counter(emotions[match[0]] for match in pattern.finditer(text.replace("’", "'").lower()))
+    counts = Counter(
+        emotions[match[0]] for match in pattern.finditer(text.replace("’", "'").lower())
+    )
     order = list(dict.fromkeys(emotions.values()))
     return dict(sorted(counts.items(), key=lambda item: (-item[1], order.index(item[0]))))
 
@@ -54,12 +58,17 @@ def count_emotions(text: str, language: Language) -> Mapping[str, int]:
 def strength(dialogue: Dialogue, at: int) -> int:
     """How emotional a user's message is: 0 not at all, 1 by its dialogue's metadata alone, more by its own words."""
     text, language = dialogue.messages[at].content, dialogue.language
-    named = sum(count for emotion, count in count_emotions(text, language).items() if emotion not in QUIET)
+    named = sum(
+        count for emotion, count in count_emotions(text, language).items() if emotion not in QUIET
+    )
     if named:
         return 1 + named
     emotion = read_emotion(dialogue.metadata.get("emotion"))
     emotional = emotion is not None and emotion not in QUIET
-    return int(emotional and count_length(text[:_READ], language) >= language_data(WORDS, language)["least"])
+    return int(
+        emotional
+        and count_length(text[:_READ], language) >= language_data(WORDS, language)["least"]
+    )
 
 
 def is_pleasantry(text: str, language: Language) -> bool:
@@ -75,7 +84,9 @@ def is_substantial(dialogue: Dialogue, at: int) -> bool:
     if is_pleasantry(dialogue.messages[at].content, language) or tells_of_itself(dialogue, at + 1):
         return False
     texts = (split_actions(turn.content[:_READ])[0] for turn in dialogue.messages[at : at + 2])
-    return all(count_length(text, language) >= language_data(WORDS, language)["content"] for text in texts)
+    return all(
+        count_length(text, language) >= language_data(WORDS, language)["content"] for text in texts
+    )
 
 
 def tells_of_itself(dialogue: Dialogue, at: int) -> bool:
@@ -84,13 +95,19 @@ def tells_of_itself(dialogue: Dialogue, at: int) -> bool:
     return language_patterns(WORDS, dialogue.language)["disclosure"].search(text) is not None
 
 
-def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, object] | None = None) -> Tags:
+def tags_of(
+    dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, object] | None = None
+) -> Tags:
     """The tags of a scenario: each from the dialogue's metadata, else from a model's proposal, else by the rules.
 
     `turns`: for the rules: the history, or the whole dialogue. `proposed`: `emotion`, `complexity`, `interaction` of a
     model's proposal. Raises DataError where its emotion is not a word, and the metadata have none.
     """
-    known, model, patterns = dialogue.metadata, proposed or {}, language_patterns(WORDS, dialogue.language)
+    known, model, patterns = (
+        dialogue.metadata,
+        proposed or {},
+        language_patterns(WORDS, dialogue.language),
+    )
     texts = [turn.content for turn in turns if turn.role == "user"]
     counts = [count_emotions(text, dialogue.language) for text in texts]
     if (emotion := read_emotion(known.get("emotion"))) is None:

@@ -48,17 +48,31 @@ class MappedDialogues:
         """Join parts (`map_part`); their texts and signatures in files of `folder`, or in memory."""
         found = {name: [array] for name, array in map_part([], SplitIndex([], 1)).items()}
         count = size = 0
-        with writing(folder or Path()), (folder / "texts.bin").open("w+b") if folder else BytesIO() as file:
+        with (
+            writing(folder or Path()),
+            (folder / "texts.bin").open("w+b") if folder else BytesIO() as file,
+        ):
             for part in parts:
-                arrays = {**part, "bounds": part["bounds"] + size, "dialogue": part["dialogue"] + count}
-                count, size = count + len(arrays["language"]), size + file.write(arrays.pop("texts").tobytes())
+                arrays = {
+                    **part,
+                    "bounds": part["bounds"] + size,
+                    "dialogue": part["dialogue"] + count,
+                }
+                count, size = (
+                    count + len(arrays["language"]),
+                    size + file.write(arrays.pop("texts").tobytes()),
+                )
                 for name, array in arrays.items():
                     found[name].append(array)
             file.flush()
             in_memory = file.getvalue() if isinstance(file, BytesIO) else b""
-            self._texts: Any = mmap(file.fileno(), 0, access=ACCESS_READ) if folder and size else in_memory
+            self._texts: Any = (
+                mmap(file.fileno(), 0, access=ACCESS_READ) if folder and size else in_memory
+            )
         joined = {name: np.concatenate(found.pop(name)) for name in [*found]}
-        self.contaminated: dict[str, Any] = dict(map(json.loads, joined["contaminated"].tobytes().splitlines()))
+        self.contaminated: dict[str, Any] = dict(
+            map(json.loads, joined["contaminated"].tobytes().splitlines())
+        )
         order = np.lexsort((*joined["hashes"].T[::-1], joined["language"]))
         self.language, self.hashes = joined["language"][order], joined["hashes"][order]
         self._quality, self._bounds = joined["quality"][order], joined["bounds"][order]
@@ -82,7 +96,11 @@ class MappedDialogues:
     def sides(self, number: int) -> Sides:
         """The compared texts of a dialogue."""
         _, user, companion, end = self._bounds[number].tolist()
-        return Sides(LANGUAGES[int(self.language[number])], self._text(user, companion), self._text(companion, end))
+        return Sides(
+            LANGUAGES[int(self.language[number])],
+            self._text(user, companion),
+            self._text(companion, end),
+        )
 
     def quality_of(self, number: int) -> tuple[int | str, ...]:
         """As `signatures.quality`."""
@@ -112,9 +130,14 @@ def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
 
     Two arrays of numbers of dialogues, `first < second`, each pair once, ascending. `processes` read bands from files.
     """
-    bands: Iterable[NDArray[np.int64]] = (band_pairs(band, mapped.kinds, mapped.values) for band in range(BANDS))
+    bands: Iterable[NDArray[np.int64]] = (
+        band_pairs(band, mapped.kinds, mapped.values) for band in range(BANDS)
+    )
     if mapped.folder:
-        bands = map(np.load, in_processes(write_band_pairs, [(n, mapped.folder) for n in range(BANDS)], processes))
+        bands = map(
+            np.load,
+            in_processes(write_band_pairs, [(n, mapped.folder) for n in range(BANDS)], processes),
+        )
     # The pairs of all bands, each once: for each text at least the 32 that share most values.
     codes, pending = np.empty(0, np.int64), []
     for of_band in bands:
@@ -126,13 +149,17 @@ def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
     for place in places:
         text = (codes >> place).astype(np.int32) & (1 << _TEXT) - 1
         order, sizes = np.lexsort((~codes.astype(np.uint8), text)), np.bincount(text)
-        strong[order[np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes) < STRONGEST]] = True
+        strong[
+            order[np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes) < STRONGEST]
+        ] = True
         del text, order  # of a million dialogues an array takes 350 MB
     codes = codes[strong]
     found = [tuple(mapped.owner[codes >> place & (1 << _TEXT) - 1] for place in places)]
     found += [mapped.equal_sides(*sides) for sides in ((0,), (1,), (0, 1))]
     # Each pair as one number, to save memory.
-    codes = unique_values(np.concatenate([np.minimum(*pair) << 32 | np.maximum(*pair) for pair in found]))
+    codes = unique_values(
+        np.concatenate([np.minimum(*pair) << 32 | np.maximum(*pair) for pair in found])
+    )
     codes = codes[codes >> 32 != codes & 0xFFFFFFFF]
     return codes >> 32, codes & 0xFFFFFFFF
 
@@ -175,7 +202,11 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8]) -
                 places = same[start : start + _CHUNK]
                 first, second = members[places], members[places + offset]
                 shared = (values[first] == values[second]).sum(axis=1)
-                pair = np.minimum(first, second) << (_TEXT + _SHARED) | np.maximum(first, second) << _SHARED | shared
+                pair = (
+                    np.minimum(first, second) << (_TEXT + _SHARED)
+                    | np.maximum(first, second) << _SHARED
+                    | shared
+                )
                 found.append(pair[shared >= least])
         text, group = text[~small], group[~small]
     return unique_values(np.concatenate(found))

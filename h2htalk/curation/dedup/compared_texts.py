@@ -18,7 +18,9 @@ from h2htalk.text.language_data import language_data
 _NO_WORD = re.compile(r"[\W_]+")
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ](?=\w)")
 # Invisible signs: without width, of direction, and variants of emoji.
-_UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
+_UNSEEN = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+"
+)
 # Edit distance takes time with the product of two lengths.
 LONGEST_EDITED = 20_000
 On = Literal["inputs", "references", "both"]
@@ -63,7 +65,12 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
         return 0.0
     from rapidfuzz.distance import Levenshtein
 
-    return min(share, Levenshtein.normalized_similarity(a[:LONGEST_EDITED], b[:LONGEST_EDITED], score_cutoff=least))
+    return min(
+        share,
+        Levenshtein.normalized_similarity(
+            a[:LONGEST_EDITED], b[:LONGEST_EDITED], score_cutoff=least
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,10 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     users, companions = (len(a.user), len(b.user)), (len(a.companion), len(b.companion))
     sizes = max(users), max(companions)
     together = (sizes[0] * user + sizes[1] * companion) / max(sum(sizes), 1)
-    alike = all(value >= _LEAST_SIDE or size < phrase for size, value in zip(sizes, (user, companion), strict=True))
+    alike = all(
+        value >= _LEAST_SIDE or size < phrase
+        for size, value in zip(sizes, (user, companion), strict=True)
+    )
     if alike and together >= threshold:
         return Match(together, "both")
     if user >= alone and min(users) >= known["least_inputs"]:

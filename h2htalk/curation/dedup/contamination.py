@@ -43,10 +43,20 @@ class SplitIndex:
         """`least`: the least similarity (0 to 1) to an item."""
         self._least = least
         # Equal texts are stored once, for the first item by split and id.
-        self._equal: dict[Language, dict[tuple[Role, int, str], ItemText]] = {name: {} for name in LANGUAGES}
-        for text in sorted(text for split in splits for one in split.scenarios for text in item_texts(split.name, one)):
+        self._equal: dict[Language, dict[tuple[Role, int, str], ItemText]] = {
+            name: {} for name in LANGUAGES
+        }
+        for text in sorted(
+            text
+            for split in splits
+            for one in split.scenarios
+            for text in item_texts(split.name, one)
+        ):
             self._equal[text.language].setdefault((text.role, text.turns, text.text), text)
-        self._turns = {name: sorted({(role, turns) for role, turns, _ in self._equal[name]}) for name in LANGUAGES}
+        self._turns = {
+            name: sorted({(role, turns) for role, turns, _ in self._equal[name]})
+            for name in LANGUAGES
+        }
         # Each text with the least number of shingles that a speaker shares with it.
         self._texts: list[tuple[ItemText, float]] = []
         # Language, role, width of shingles, and the places of the texts with each shingle.
@@ -69,7 +79,11 @@ class SplitIndex:
         postings: dict[str, list[int]] = {}
         for text, shingles in held.items():
             rarest = sorted(shingles, key=lambda shingle: (spread[shingle], shingle))
-            telling = [shingle for n, shingle in enumerate(rarest) if n < _RAREST or spread[shingle] <= common]
+            telling = [
+                shingle
+                for n, shingle in enumerate(rarest)
+                if n < _RAREST or spread[shingle] <= common
+            ]
             for shingle in telling:
                 postings.setdefault(shingle, []).append(len(self._texts))
             # One where a text repeats the same characters.
@@ -85,17 +99,26 @@ class SplitIndex:
         spoken: dict[Role, list[str]] = {role: [] for role in ROLES}
         for turn in dialogue.messages:
             spoken[turn.role].append(plain(turn.content, language))
-        keys = ((role, turns, run) for role, turns in self._turns[language] for run in _runs(spoken[role], turns))
+        keys = (
+            (role, turns, run)
+            for role, turns in self._turns[language]
+            for run in _runs(spoken[role], turns)
+        )
         found = [(1.0, equal[key]) for key in keys if key in equal]
         for of_language, role, width, postings in self._postings:
             if of_language != language:
                 continue
             shingles = postings.keys() & _shingles(spoken[role], width)
             shared = Counter(chain.from_iterable(map(postings.__getitem__, shingles)))
-            for text in (self._texts[at][0] for at, count in shared.items() if count >= self._texts[at][1]):
+            for text in (
+                self._texts[at][0] for at, count in shared.items() if count >= self._texts[at][1]
+            ):
                 runs = _runs(spoken[role], text.turns)
                 # A message may contain the text and more.
-                similar = max(1.0 if text.text in run else similarity(text.text, run, self._least) for run in runs)
+                similar = max(
+                    1.0 if text.text in run else similarity(text.text, run, self._least)
+                    for run in runs
+                )
                 found += [(similar, text)] if similar >= self._least else []
         if not found:
             return None
@@ -110,20 +133,31 @@ def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
     texts = [ItemText(split, scenario.id, "inputs", language, "user", len(lines), "\n".join(lines))]
     for name, value in scenario.inputs.items():
         if name != "history":
-            words = [value] if isinstance(value, str) else [str(getattr(v, "activity", v)) for v in value]
+            words = (
+                [value]
+                if isinstance(value, str)
+                else [str(getattr(v, "activity", v)) for v in value]
+            )
             said = plain(" ".join(words), language)
             texts.append(ItemText(split, scenario.id, "inputs", language, "user", 1, said))
     replies = (plain(reference, language) for reference in scenario.references)
-    texts += [ItemText(split, scenario.id, "reference", language, "companion", 1, reply) for reply in replies]
+    texts += [
+        ItemText(split, scenario.id, "reference", language, "companion", 1, reply)
+        for reply in replies
+    ]
     least = {"inputs": known["least_item_inputs"], "reference": known["least_item_reference"]}
     return [text for text in texts if len(text.text) >= least[text.on]]
 
 
 def _runs(lines: Sequence[str], turns: int) -> list[str]:
     """Every run of `turns` lines, one text each; all lines where there are fewer."""
-    return ["\n".join(lines[start : start + turns]) for start in range(max(len(lines) - turns, 0) + 1)]
+    return [
+        "\n".join(lines[start : start + turns]) for start in range(max(len(lines) - turns, 0) + 1)
+    ]
 
 
 def _shingles(lines: Iterable[str], width: int) -> set[str]:
     """The n-grams of `width` characters of lines; a shorter line is one."""
-    return {line[at : at + width] for line in lines for at in range(max(len(line) - width, 0) + 1)} - {""}
+    return {
+        line[at : at + width] for line in lines for at in range(max(len(line) - width, 0) + 1)
+    } - {""}

@@ -53,37 +53,61 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
     (n, 4) in `texts` (UTF-8, with lone surrogates): where its id and the two texts begin, and the end. Of each text by
     which one is compared: `dialogue`, its number; `kind`, texts of another kind are not compared; `key`, a hash of text
     and kind; `values` (texts, 128), 8 bits of each value of the signature (Li and König 2010)."""
-    notes = [(one, index.find(one)) for one in map(read_dialogue, records) if isinstance(one, Dialogue)]
-    lines = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence)
+    notes = [
+        (one, index.find(one)) for one in map(read_dialogue, records) if isinstance(one, Dialogue)
+    ]
+    lines = "".join(
+        json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence
+    )
     dialogues = [dialogue for dialogue, evidence in notes if not evidence]
     sides = []
     for dialogue in dialogues:
         said = [(turn.role, plain(turn.content, dialogue.language)) for turn in dialogue.messages]
-        sides.append(["\n".join(text for by, text in said if by == role and text) for role in ("user", "companion")])
+        sides.append(
+            [
+                "\n".join(text for by, text in said if by == role and text)
+                for role in ("user", "companion")
+            ]
+        )
     stored = [(dialogue.id, *texts) for dialogue, texts in zip(dialogues, sides, strict=True)]
     blobs = [text.encode("utf-8", "surrogatepass") for texts in stored for text in texts]
     ends = np.cumsum([len(blob) for blob in blobs], dtype=np.int64).reshape(-1, 3)
     rows = []
     for number, (dialogue, (user, companion)) in enumerate(zip(dialogues, sides, strict=True)):
         known = lengths(dialogue.language)
-        views = [text if len(text) >= known["least_inputs"] // 2 else "" for text in (user, companion)]
+        views = [
+            text if len(text) >= known["least_inputs"] // 2 else "" for text in (user, companion)
+        ]
         views.append(f"{user}\n{companion}" if min(len(user), len(companion)) < _SHORT_SIDE else "")
         for view, text in enumerate(views):
             for scale, shingles in enumerate(known["scales"]):
                 if text.strip() and shingles["least"] <= len(text) <= shingles["most"]:
                     kind = LANGUAGES.index(dialogue.language) << 4 | view << 1 | scale
-                    rows.append((number, kind, text_hash(f"{kind} {text}"), signature(text, shingles["width"])))
+                    rows.append(
+                        (
+                            number,
+                            kind,
+                            text_hash(f"{kind} {text}"),
+                            signature(text, shingles["width"]),
+                        )
+                    )
     return {
         "contaminated": np.frombuffer(lines.encode(), np.uint8),
         "language": np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),
-        "hashes": np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(-1, 2),
-        "quality": np.array([tuple(map(int, quality(d)[:4])) for d in dialogues], np.int64).reshape(-1, 4),
+        "hashes": np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(
+            -1, 2
+        ),
+        "quality": np.array([tuple(map(int, quality(d)[:4])) for d in dialogues], np.int64).reshape(
+            -1, 4
+        ),
         "bounds": np.column_stack([np.append(0, ends[:, 2])[:-1], ends]),
         "texts": np.frombuffer(b"".join(blobs), np.uint8),
         "dialogue": np.array([number for number, *_ in rows], np.int64),
         "kind": np.array([kind for _, kind, *_ in rows], np.uint8),
         "key": np.array([key for _, _, key, _ in rows], np.uint64),
-        "values": np.array([values for *_, values in rows], np.uint32).astype(np.uint8).reshape(-1, VALUES),
+        "values": np.array([values for *_, values in rows], np.uint32)
+        .astype(np.uint8)
+        .reshape(-1, VALUES),
     }
 
 

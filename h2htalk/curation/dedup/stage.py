@@ -24,7 +24,15 @@ from h2htalk.curation.dedup.compared_texts import Match, match, plain, similarit
 from h2htalk.curation.dedup.signatures import map_part, open_index, quality
 from h2htalk.curation.licences import mixture
 from h2htalk.curation.run import RuleFactory, StageRun, in_processes, worker_count
-from h2htalk.curation.stage_folder import Kept, Outcomes, PartRule, Record, Rejected, StageFolder, each_dialogue
+from h2htalk.curation.stage_folder import (
+    Kept,
+    Outcomes,
+    PartRule,
+    Record,
+    Rejected,
+    StageFolder,
+    each_dialogue,
+)
 from h2htalk.curation.stages import STAGES, CurateSpec, DedupSettings, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, replacing, write_jsonl
@@ -47,7 +55,10 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     if len({split.name for split in splits}) < len(splits):
         message = "two splits have the same name; change it in the split.toml of one"
         raise ConfigError(f"dedup.contamination_splits: {message}")
-    values = {"threshold": settings.threshold, "contamination_splits": {one.name: one.fingerprint for one in splits}}
+    values = {
+        "threshold": settings.threshold,
+        "contamination_splits": {one.name: one.fingerprint for one in splits},
+    }
     rule = RuleFactory(open_rule, (workspace.stage(STAGE).path,))
     prepare = partial(_make_tables, workspace.stage(stage_before(STAGE)), settings, spec.processes)
     return StageRun(STAGE, VERSION, values, rule, prepare=prepare)
@@ -79,7 +90,9 @@ def open_rule(folder: Path) -> PartRule:
     return each_dialogue(rule)
 
 
-def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | None, folder: StageFolder) -> None:
+def _make_tables(
+    before: StageFolder, settings: DedupSettings, processes: int | None, folder: StageFolder
+) -> None:
     """Map, group and reduce all dialogues; the files of each step are complete or not there."""
     if (folder.path / DUPLICATES).exists():
         return
@@ -101,7 +114,9 @@ def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | 
     write_jsonl(folder.path / DUPLICATES, lines)
 
 
-def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tuple[str, ...], float]) -> int:
+def _map_one(
+    before: StageFolder, part: str, path: Path, split_index: tuple[tuple[str, ...], float]
+) -> int:
     """Map a part into its file; returns the number of its records."""
     records = list(before.part_records(part))
     with replacing(path) as temporary, temporary.open("wb") as file:
@@ -116,7 +131,9 @@ def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> li
     The best dialogue of a cluster stays (`quality`), and its duplicates in the cluster are removed. The others of the
     cluster have a best one of their own, and so on. Every choice is by quality or content, none by the order of rows.
     """
-    removals = [Rejected(name, "contaminated", evidence) for name, evidence in mapped.contaminated.items()]
+    removals = [
+        Rejected(name, "contaminated", evidence) for name, evidence in mapped.contaminated.items()
+    ]
     links: dict[int, dict[int, Match]] = {}
     for first, second in zip(*(map(int, numbers) for numbers in pairs), strict=True):
         if found := match(mapped.sides(first), mapped.sides(second), threshold):
@@ -136,7 +153,11 @@ def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> li
             for other in sorted(near - decided):
                 # Of dialogues with one equal side only neighbours were compared.
                 if found := links[other].get(kept) or match(sides, mapped.sides(other), threshold):
-                    evidence = {"of": kept_id, "on": found.on, "similarity": round(found.similarity, 4)}
+                    evidence = {
+                        "of": kept_id,
+                        "on": found.on,
+                        "similarity": round(found.similarity, 4),
+                    }
                     reason = "duplicate" if found.exact else "near_duplicate"
                     removals.append(Rejected(mapped.id(other), reason, evidence))
                     waiting.append(other)
@@ -147,7 +168,9 @@ def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> li
 MOST_REPLIES = 100  # that a dialogue gets: the maximum of `compose.references`
 
 
-def fold(removals: Sequence[Rejected], records: Iterable[Record], threshold: float, path: Path) -> list[Rejected]:
+def fold(
+    removals: Sequence[Rejected], records: Iterable[Record], threshold: float, path: Path
+) -> list[Rejected]:
     """Fold dialogues of one exchange with the same question into the best; write a line for each that gets replies.
 
     The replies of the others become its `metadata.alternatives`, further references for `compose`. A reply is left out,
@@ -155,7 +178,9 @@ def fold(removals: Sequence[Rejected], records: Iterable[Record], threshold: flo
     differently, or where no licence covers all replies together. Lines of `path` hold `id`, the dialogue's new
     `licence`, and its `alternatives`, the best first. Returns the removals in order, folded ones with that reason.
     """
-    equal = [one for one in removals if one.reason == "duplicate" and one.evidence["on"] == "inputs"]
+    equal = [
+        one for one in removals if one.reason == "duplicate" and one.evidence["on"] == "inputs"
+    ]
     kept_of = {one.id: str(one.evidence["of"]) for one in equal}
     asked = {*kept_of, *kept_of.values()}
     exchanges: dict[str, list[Dialogue]] = {}
@@ -171,10 +196,15 @@ def fold(removals: Sequence[Rejected], records: Iterable[Record], threshold: flo
     ]
     write_jsonl(path, [line for line in lines if line["alternatives"]])
     folded = {reply["id"] for line in lines for reply in line["alternatives"]}
-    return [replace(removal, reason="folded") if removal.id in folded else removal for removal in removals]
+    return [
+        replace(removal, reason="folded") if removal.id in folded else removal
+        for removal in removals
+    ]
 
 
-def _with_replies(kept: Dialogue, dialogues: Sequence[Dialogue], threshold: float) -> dict[str, Any]:
+def _with_replies(
+    kept: Dialogue, dialogues: Sequence[Dialogue], threshold: float
+) -> dict[str, Any]:
     """The line of a dialogue; `dialogues` have the same inputs, the best first."""
     replies = [plain(kept.messages[1].content, kept.language)]
     alternatives: list[dict[str, Any]] = []

@@ -14,14 +14,28 @@ import numpy as np
 
 from h2htalk.curation.dedup.compared_texts import text_hash
 from h2htalk.curation.gather import formats, records
+from h2htalk.curation.gather.encodings import UTF8
+from h2htalk.curation.gather.exports.logs.chat_log import compile_pattern
+from h2htalk.curation.gather.exports.logs.joined_lines import LINES
+from h2htalk.curation.gather.exports.programs import PROGRAMS, export_records
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.records import OnRead, Record
+from h2htalk.curation.stage_records import combined_hash
 from h2htalk.curation.stages import Source, resolve_path
 from h2htalk.data.files import is_whole
 from h2htalk.errors import ConfigError, listed, quoted, suggest
 
 # Two strangers begin with the same words; where the file names no person, fewer characters are no conversation.
 LEAST_CHARACTERS = 40
+# Settings of a source that later versions added, and their defaults.
+LATER_SETTINGS: Mapping[str, Any] = {
+    "encoding": "",
+    "companion": "",
+    "date_order": "",
+    "silence": 12.0,
+    "pattern": "",
+    "leave_out": {},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +48,47 @@ class SourceFile:
     end: int
     sha256: str
     update: int = 0  # the number of the update that found it
+    by_content: bool = (
+        False  # the whole file, of which an update reads the items that were not gathered before
+    )
+    nothing_new: bool = False  # an update compared it, and found nothing in it
+
+
+def file_fields(file: SourceFile) -> dict[str, Any]:
+    """A file as the stage stores it."""
+    fields: dict[str, Any] = {
+        "name": file.name,
+        "start": file.start,
+        "end": file.end,
+        "sha256": file.sha256,
+        "update": file.update,
+    }
+    # As earlier versions stored them, where no update compared contents.
+    if file.by_content:
+        fields["by_content"] = True
+    if file.nothing_new:
+        fields["nothing_new"] = True
+    return fields
 
 
 class ChangedSourceError(ConfigError):
-    """A gathered file has changed, or there is something new."""
+    """A gathered file has changed, or there is something new.
+
+    Attributes:
+        gathered: the gathered files, where they are as they were and there is only something new.
+    """
+
+    def __init__(self, message: str, gathered: Sequence[SourceFile] = ()) -> None:
+        super().__init__(message)
+        self.gathered = tuple(gathered)
+
+
+@dataclass(frozen=True, slots=True)
+class GatheredBefore:
+    """What the stage has gathered of a source, and whether somebody was erased from it."""
+
+    files: Sequence[Mapping[str, Any]]  # as it stores them
+    has_erasures: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,64 +116,134 @@ class SourcePlan:
 
     @property
     def sha256(self) -> str:
-        """Of all its files."""
-        return _combined([file.sha256 for file in self.files])
+        """Of all files that gave items."""
+        return combined_hash([file.sha256 for file in self.files if not file.nothing_new])
+
+    def files_of(self, update: int) -> list[SourceFile]:
+        """The files that an update found."""
+        return [file for file in self.files if file.update == update and not file.nothing_new]
 
     def to_settings(self) -> dict[str, Any]:
         """What changes its dialogues; the place of the files does not."""
-        values = {name: getattr(self.source, name) for name in ("name", "format", "language", "licence", "limit")}
+        values = {
+            name: getattr(self.source, name)
+            for name in ("name", "format", "language", "licence", "limit")
+        }
         tables = {name: dict(getattr(self.source, name)) for name in ("roles", "columns")}
-        return values | tables | {"sha256": self.sha256}
+        # Settings of later versions, where they are set: what was gathered without them stays as it is.
+        later = {
+            name: value
+            for name in LATER_SETTINGS
+            if (value := getattr(self.source, name)) != LATER_SETTINGS[name]
+        }
+        if "leave_out" in later:
+            later["leave_out"] = {
+                name: list(values) for name, values in self.source.leave_out.items()
+            }
+        return values | tables | later | {"sha256": self.sha256}
+
+    def encodings(self) -> dict[str, str]:
+        """The files that are read in another encoding than UTF-8, by name."""
+        if self.source.encoding or records.HUB_DATASET.fullmatch(
+            self.source.path.partition("#")[0]
+        ):
+            return {}
+        found = {file.name: records.encoding_of(file.path) for file in self.files}
+        return {name: encoding for name, encoding in found.items() if encoding != UTF8}
 
     def items(self, on_read: OnRead) -> Iterator[Item]:
         """Its items, with ids that do not depend on the size of parts. Raises ConfigError where no record has a key of
         `columns`, and DataError."""
         name, before, count = self.source.name, 0, 0
         person, question = _numbers(f"{name}-p"), _numbers(f"{name}-q")
-        unseen, keys = set(self.source.columns.values()), dict[str, None]()
+        columns = (
+            key for name, key in self.source.columns.items() if name not in formats.MESSAGE_COLUMNS
+        )
+        unseen, keys = set(columns), dict[str, None]()
         for file in self.files:
             last, skipped = 0, None if file.start else 0
             for row, line, value in self._records(file, on_read):
                 if unseen and isinstance(value, dict):
                     unseen.difference_update(value)
                     keys.update(dict.fromkeys(() if keys else value))
-                content = self._read(value)
+                content = self._content(value)
                 skipped = row - 1 if skipped is None else skipped
                 last = row - skipped
-                named = (person(content.person), question(content.question)) if isinstance(content, RawDialogue) else ()
-                yield Item(f"{name}-{before + last:06}", before + last, line, content, file.name, file.update, *named)
+                named = (
+                    (person(content.person), question(content.question))
+                    if isinstance(content, RawDialogue)
+                    else ()
+                )
+                yield Item(
+                    f"{name}-{before + last:06}",
+                    before + last,
+                    line,
+                    content,
+                    file.name,
+                    file.update,
+                    *named,
+                )
                 count += 1
                 if count == self.source.limit:
                     return
             before += last
         if unseen and keys:
             found = f"{suggest(min(unseen), keys)}the first record has {listed(list(keys))}"
-            raise ConfigError(f"source {name!r}: columns: no record has {listed(sorted(unseen))}; {found}")
+            raise ConfigError(
+                f"source {name!r}: columns: no record has {listed(sorted(unseen))}; {found}"
+            )
+
+    def contents(
+        self, file: SourceFile, on_read: OnRead
+    ) -> Iterator[tuple[int | None, RawDialogue | RefusedItem]]:
+        """Line and content of each item of a file. Raises ConfigError, DataError."""
+        for _, line, value in self._records(file, on_read):
+            yield line, self._content(value)
 
     def _records(self, file: SourceFile, on_read: OnRead) -> Iterator[Record]:
         form, (place, _, split) = self.source.format, self.source.path.partition("#")
+        if form in PROGRAMS:
+            return export_records(file.path, file.name, self.source, on_read)
         if form == formats.MEMORY_BANK:
-            users = records.json_members(file.path, on_read)
+            users = records.json_members(file.path, on_read, self.source.encoding)
             days = (day for key, user in users for day in formats.read_days(key, user))
             return ((row, None, day) for row, day in enumerate(days, 1))
         if records.HUB_DATASET.fullmatch(place) or file.path.is_dir():
             return records.dataset_records(str(file.path), split or None)
-        return records.file_records(file.path, on_read, (file.start, file.end), form == formats.QUESTION_ANSWERS)
+        is_table = form == formats.QUESTION_ANSWERS
+        return records.file_records(
+            file.path, on_read, (file.start, file.end), is_table, self.source.encoding
+        )
 
-    def _read(self, value: Any) -> RawDialogue | RefusedItem:
-        """The dialogue of a record, with the user's names in it."""
-        if isinstance(value, RawDialogue | RefusedItem):
-            return value
+    def _content(self, value: Any) -> RawDialogue | RefusedItem:
+        """The dialogue of a record, with the user's names in it, and without a model's reasoning."""
+        content = (
+            value if isinstance(value, RawDialogue | RefusedItem) else self._read_record(value)
+        )
+        return content if isinstance(content, RefusedItem) else formats.without_reasoning(content)
+
+    def _read_record(self, value: Any) -> RawDialogue | RefusedItem:
         form = self.source.format
         if isinstance(value, dict):
-            mapped = {ours: value[theirs] for ours, theirs in self.source.columns.items() if theirs in value}
-            value = {**value, **mapped}
-        options = {"roles": {**formats.ROLE_NAMES, **self.source.roles}} if form in formats.WITH_ROLES else {}
+            columns = self.source.columns.items()
+            of_record = (
+                (ours, theirs) for ours, theirs in columns if ours not in formats.MESSAGE_COLUMNS
+            )
+            value = {
+                **value,
+                **{ours: value[theirs] for ours, theirs in of_record if theirs in value},
+            }
+        options: dict[str, Any] = {}
+        if form in formats.WITH_ROLES:
+            options["roles"] = {**formats.ROLE_NAMES, **self.source.roles}
+            options["keys"] = formats.MessageKeys.of_columns(self.source.columns)
         try:
             raw: RawDialogue = formats.READERS[form](value, **options)
         except RefusedItem as refused:
             return refused
-        return replace(raw, metadata={**raw.metadata, **formats.read_user_names(value, self.name_keys)})
+        return replace(
+            raw, metadata={**raw.metadata, **formats.read_user_names(value, self.name_keys)}
+        )
 
 
 def _numbers(prefix: str) -> Callable[[str | None], str | None]:
@@ -132,30 +253,35 @@ def _numbers(prefix: str) -> Callable[[str | None], str | None]:
 
 
 def plan_source(
-    source: Source, folder: Path, gathered: Sequence[Mapping[str, Any]] | None = None, update: int = 0
+    source: Source, folder: Path, gathered: GatheredBefore | None = None, update: int = 0
 ) -> SourcePlan:
-    """Find the files of a source, whose relative path is relative to `folder`. `gathered`: the files that the stage has
-    read, as it stores them; `update`: the number of an update, which reads new files and new lines too, or 0.
+    """Find the files of a source, whose relative path is relative to `folder`. `gathered`: what the stage has read of
+    it; `update`: the number of an update, which reads what is new too, or 0.
 
     Raises ConfigError for a missing file and another format, and ChangedSourceError, which names it, where a gathered
-    file has changed, or something is new and there is no `update`.
+    file is missing, has changed, or something is new and there is no `update`.
     """
     where, form = f"source {source.name!r}", source.format
-    if source.roles and form not in formats.WITH_ROLES:
-        raise ConfigError(f"{where}: the format {form} names no roles; remove `roles`")
-    if unread := [name for name in source.columns if name not in formats.COLUMNS[form].split()]:
-        raise ConfigError(f"{where}: columns: the format {form} reads no {unread[0]}, but {formats.COLUMNS[form]}")
+    _check_settings(source, where)
     on_hub = source.path.startswith("hub:")
     try:
         path = Path(source.path) if on_hub else resolve_path(source.path, folder)
     except KeyError as unset:
-        raise ConfigError(f"{where}: ${unset.args[0]} is not set; set it to the folder of the data") from None
+        raise ConfigError(
+            f"{where}: ${unset.args[0]} is not set; set it to the folder of the data"
+        ) from None
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
     named = {"": path} if on_hub else _files(path)
-    if not named:
-        raise ConfigError(f"{where}: {path}: {'the folder holds no file to read' if path.is_dir() else 'no such file'}")
-    tables = [file for file in named.values() if not file.is_file() or file.suffix == records.PARQUET]
+    if form in PROGRAMS and "" not in named:
+        named = {name: file for name, file in named.items() if PROGRAMS[form].is_file(file.name)}
+    if not named and not (gathered is not None and gathered.has_erasures):
+        raise ConfigError(
+            f"{where}: {path}: {'the folder holds no file to read' if path.is_dir() else 'no such file'}"
+        )
+    tables = [
+        file for file in named.values() if not file.is_file() or file.suffix == records.PARQUET
+    ]
     if form == formats.MEMORY_BANK and tables:
         raise ConfigError(f"{where}: the format {form} is read from a JSON file, not from a table")
     if on_hub:
@@ -171,6 +297,35 @@ def plan_source(
     return SourcePlan(source, str(path), tuple(files))
 
 
+def _check_settings(source: Source, where: str) -> None:
+    """Raise ConfigError for a setting that the format does not read, and for one that it needs."""
+    form = source.format
+    if source.roles and form not in formats.WITH_ROLES and form not in PROGRAMS:
+        raise ConfigError(f"{where}: the format {form} names no roles; remove `roles`")
+    columns = PROGRAMS[form].columns if form in PROGRAMS else tuple(formats.COLUMNS[form].split())
+    if unread := [name for name in source.columns if name not in columns]:
+        known = " ".join(columns) or "none"
+        raise ConfigError(f"{where}: columns: the format {form} reads no {unread[0]}, but {known}")
+    if source.companion and form not in PROGRAMS:
+        advice = f'roles = {{ {quoted(source.companion.lower())} = "companion" }}'
+        raise ConfigError(
+            f"{where}: the format {form} names no companion; say who the roles are: {advice}"
+        )
+    if form in PROGRAMS and source.path.startswith("hub:"):
+        raise ConfigError(f"{where}: the format {form} is read from files, not from a data set")
+    if form == "chat_log" and not source.pattern:
+        example = r"pattern = '\[(?P<time>[^\]]+)\] (?P<speaker>[^:]+): (?P<text>.*)'"
+        raise ConfigError(
+            f"{where}: the format {form} needs a pattern of its lines, such as {example}"
+        )
+    if source.pattern:
+        compile_pattern(source.pattern, where)
+    if source.leave_out and form not in ("turns", "chat_log"):
+        raise ConfigError(f"{where}: leave_out: the formats turns and chat_log read it, not {form}")
+    if form == "chat_log" and set(source.leave_out) - {LINES}:
+        raise ConfigError(f"{where}: leave_out: a chat_log has {LINES}, and no columns")
+
+
 def _files(place: Path) -> dict[str, Path]:
     """The files of a source by name: the file or the saved data set itself, or a folder's in the order of paths."""
     if place.is_file():
@@ -181,7 +336,11 @@ def _files(place: Path) -> dict[str, Path]:
         return {"": saved}
     if not place.is_dir() and not is_pattern(place.name):
         return {}
-    folder, found = (place, place.rglob("*")) if place.is_dir() else (place.parent, place.parent.glob(place.name))
+    folder, found = (
+        (place, place.rglob("*"))
+        if place.is_dir()
+        else (place.parent, place.parent.glob(place.name))
+    )
     visible = sorted(path for path in found if path.is_file() and not path.name.startswith("."))
     return {str(path.relative_to(folder)): path for path in visible}
 
@@ -189,11 +348,6 @@ def _files(place: Path) -> dict[str, Path]:
 def is_pattern(name: str) -> bool:
     """Whether the last part of a path is a pattern of file names."""
     return not set("*?[").isdisjoint(name)
-
-
-def _combined(hashes: Sequence[str]) -> str:
-    """The hash of the one file, or of the hashes of several."""
-    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 def _parts(path: Path) -> list[Path]:
@@ -204,7 +358,9 @@ def _size(path: Path) -> int:
     return sum(part.stat().st_size for part in _parts(path))
 
 
-def _hashed(path: Path, name: str, start: int = 0, end: int | None = None, update: int = 0) -> SourceFile:
+def _hashed(
+    path: Path, name: str, start: int = 0, end: int | None = None, update: int = 0
+) -> SourceFile:
     """Some bytes of a file, all of them, or a saved data set."""
     end, hashes = _size(path) if end is None else end, []
     for part in _parts(path):
@@ -214,41 +370,91 @@ def _hashed(path: Path, name: str, start: int = 0, end: int | None = None, updat
             while chunk := file.read(min(1 << 20, max(end - file.tell(), 0))):
                 digest.update(chunk)
         hashes.append(digest.hexdigest())
-    return SourceFile(path, name, start, end, _combined(hashes), update)
+    return SourceFile(path, name, start, end, combined_hash(hashes), update)
+
+
+_AGAIN = "to read all files again, with other ids: --from-stage gather"
+_UPDATE = "to read what is new: --update"
 
 
 def _gathered_and_new(
-    named: Mapping[str, Path], gathered: Sequence[Mapping[str, Any]], where: str, form: str, update: int
+    named: Mapping[str, Path], gathered: GatheredBefore, where: str, form: str, update: int
 ) -> list[SourceFile]:
-    """The gathered files as they were, and in an update new lines and files after them."""
-    files = [SourceFile(named.get(one["name"], Path()), **one) for one in gathered]
-    again = "to read all files again, with other ids: --from-stage gather"
-    for known in files:
+    """The gathered files, and in an update new lines and files after them, or the files that are read by content.
+
+    An update reads a file by content where it has changed otherwise than by new lines: it is read whole, and what was
+    gathered before is recognised by its words. It reads all files of a source so that it once read so, as ids do not
+    count their items any more, and new files of exports, which hold again what an earlier export held.
+    """
+    files = [SourceFile(named.get(file["name"], Path()), **file) for file in gathered.files]
+    current = _current_files(files)
+    by_content = any(file.by_content for file in files)
+    changed: list[SourceFile] = []
+    for known in current:
         if known.name not in named:
-            raise ChangedSourceError(f"{where} gathered file {known.name} is missing; {again}")
-        if known.sha256 != _hashed(known.path, "", known.start, known.end).sha256:
-            raise ChangedSourceError(f"{where} file {known.path} has changed since it was gathered; {again}")
-    ends = {known.name: known.end for known in files}
+            # What was gathered of it stays; an export may have another name each time.
+            if not (gathered.has_erasures or by_content or (update and form in PROGRAMS)):
+                advice = (
+                    f"to read a later export: --update; {_AGAIN}" if form in PROGRAMS else _AGAIN
+                )
+                raise ChangedSourceError(f"{where} gathered file {known.name} is missing; {advice}")
+        elif known.sha256 != _hashed(known.path, "", known.start, known.end).sha256:
+            changed.append(known)
+    if changed and not update:
+        problem = f"{where} file {changed[0].path} has changed since it was gathered"
+        raise ChangedSourceError(f"{problem}; {_UPDATE}; {_AGAIN}")
+    ends = {known.name: known.end for known in current}
+    changed_names = {known.name for known in changed}
+    new: list[
+        tuple[str, Path, int, int]
+    ] = []  # name, file, and what is new in it: first and last byte
     for name, path in named.items():
-        start, end, grown = ends.get(name, 0), _size(path), False
-        if form != formats.MEMORY_BANK and records.has_lines(path):
-            with path.open("rb") as file:
-                file.seek(max(start - 1, 0))
-                # The line before is whole where its end is before or at `start`.
-                grown = file.read(1) == b"\n" or file.read(2).startswith((b"\n", b"\r\n"))
-                file.seek(start)
-                tail = b"".join(deque(file, 1))
-                # A last line without an end is being written, unless it parses.
-                end = file.tell() - (0 if tail.endswith(b"\n") or is_whole(tail) else len(tail))
-        if name in ends and start == end:
-            continue
-        if not update:
-            what = f"has {end - start:,} new bytes" if start else "is new"
-            raise ChangedSourceError(f"{where} file {path} {what}; to read what is new: --update; {again}")
-        if start and not grown:
-            raise ChangedSourceError(f"{where} file {path} has grown, but not by lines of JSON; {again}")
-        files.append(_hashed(path, name, start, end, update))
-    return files
+        known_end = 0 if name in changed_names else ends.get(name, 0)
+        start, end, goes_on = _new_bytes(path, known_end, form)
+        if name in changed_names or name not in ends:
+            new.append((name, path, 0, end))
+        elif start != end:
+            new.append((name, path, start, end))
+            by_content |= bool(start and not goes_on)
+            if not update:
+                message = f"{where} file {path} has {end - start:,} new bytes; {_UPDATE}; {_AGAIN}"
+                raise ChangedSourceError(message, files)
+        if name not in ends and not update:
+            raise ChangedSourceError(f"{where} file {path} is new; {_UPDATE}; {_AGAIN}", files)
+    if new and (by_content or changed or form in PROGRAMS):
+        if form not in PROGRAMS:
+            # All of its files, so that what is in none of them any more is known.
+            new = [(name, path, 0, _new_bytes(path, 0, form)[1]) for name, path in named.items()]
+        return [
+            *files,
+            *(
+                replace(_hashed(path, name, 0, end, update), by_content=True)
+                for name, path, _, end in new
+            ),
+        ]
+    return [*files, *(_hashed(path, name, start, end, update) for name, path, start, end in new)]
+
+
+def _current_files(files: Sequence[SourceFile]) -> list[SourceFile]:
+    """The files that must be as they were: not those that were read again since, by content."""
+    latest = {file.name: number for number, file in enumerate(files) if file.by_content}
+    return [file for number, file in enumerate(files) if number >= latest.get(file.name, 0)]
+
+
+def _new_bytes(path: Path, start: int, form: str) -> tuple[int, int, bool]:
+    """First and last byte of what is new in a file, and whether it is whole lines after whole lines."""
+    end = _size(path)
+    if form == formats.MEMORY_BANK or form in PROGRAMS or not records.has_lines(path):
+        return start, end, False
+    with path.open("rb") as file:
+        file.seek(max(start - 1, 0))
+        # The line before is whole where its end is before or at `start`.
+        goes_on = file.read(1) == b"\n" or file.read(2).startswith((b"\n", b"\r\n"))
+        file.seek(start)
+        tail = b"".join(deque(file, 1))
+        # A last line without an end is being written, unless it parses.
+        end = file.tell() - (0 if tail.endswith(b"\n") or is_whole(tail) else len(tail))
+    return start, end, goes_on
 
 
 def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
@@ -260,7 +466,10 @@ def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
         if not isinstance(raw := item.content, RawDialogue) or not raw.messages:
             continue
         # A hash of the conversation after each message; 0 for a beginning that may be anybody's.
-        digest, characters = hashlib.blake2b(repr(raw.person).encode("utf-8", "surrogatepass"), digest_size=8), 0
+        digest, characters = (
+            hashlib.blake2b(repr(raw.person).encode("utf-8", "surrogatepass"), digest_size=8),
+            0,
+        )
         for role, text in raw.messages:
             digest.update(f"{role}\0{text.strip()}\0".encode("utf-8", "surrogatepass"))
             characters += len(text)
@@ -270,7 +479,9 @@ def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
         starts.append(len(beginnings))
         names.append(item.id)
     lengths = np.diff(np.asarray(starts))
-    longest: dict[int, tuple[int, int]] = {}  # state -> messages of the longest item that it begins, and which it is
+    longest: dict[
+        int, tuple[int, int]
+    ] = {}  # state -> messages of the longest item that it begins, and which it is
     found = np.flatnonzero(np.isin(beginnings, whole, kind="sort")) if names else ()
     owners = np.searchsorted(starts, found, side="right") - 1
     for place, owner in zip(found, owners, strict=True):

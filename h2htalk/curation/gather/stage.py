@@ -7,32 +7,55 @@ id and the reason are kept. The audit is a private index of the raw files, which
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any, TypeVar
 
 from h2htalk.curation.gather import source_files
+from h2htalk.curation.gather.encodings import NAMES
+from h2htalk.curation.gather.erased_lines import ErasedMarks, erased_marks
 from h2htalk.curation.gather.formats import ADVICE, RawDialogue, RefusedItem, clean
+from h2htalk.curation.gather.gathered_items import (
+    Comparison,
+    GatheredItems,
+    clean_words,
+    content_marks,
+    has_erased_marks,
+    is_erased,
+    new_items,
+    note_recurring_lines,
+    raw_place,
+    read_known_items,
+    say_similar,
+)
+from h2htalk.curation.gather.records import OnRead
+from h2htalk.curation.gather.refusals import Refusals
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
-from h2htalk.curation.gather.source_files import ChangedSourceError, Item, SourceFile, SourcePlan
+from h2htalk.curation.gather.source_files import Item, SourcePlan
+from h2htalk.curation.gather.updates import files_of, plan_sources, read_gathered
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
-from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
-from h2htalk.curation.stage_folder import EARLIER_STATE, Kept, Outcomes, RecordCounts, Rejected, StageFolder, part_name
+from h2htalk.curation.run import StageRun, raise_incomplete, say
+from h2htalk.curation.stage_folder import (
+    EARLIER_STATE,
+    Kept,
+    Outcomes,
+    RecordCounts,
+    Rejected,
+    StageFolder,
+    part_name,
+)
+from h2htalk.curation.stage_records import SOURCES
 from h2htalk.curation.stages import SIMULATED, AnonymizeSettings, CurateSpec, GatherSettings, Source
-from h2htalk.curation.workspace import Workspace, erasure_key, marks_of
-from h2htalk.data.files import read_json_object, write_json
+from h2htalk.curation.workspace import Workspace, erasure_key, mark, marks_of
+from h2htalk.data.files import write_json
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.progress import Progress
-from h2htalk.text.escaping import printable
 
 VERSION = 3
 STAGE = "gather"
-FILES = "sources.json"  # what was gathered: `sources`, {name: [file]}, and `first_parts`, the first part of each update
 T = TypeVar("T")
 
 
@@ -41,66 +64,32 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     settings = spec.section(GatherSettings)
     simulated = bool(settings.simulate.dialogues)
     if not settings.sources and not simulated:
-        raise ConfigError("gather: there are no [[gather.sources]] and no gather.simulate.dialogues; add some")
+        raise ConfigError(
+            "gather: there are no [[gather.sources]] and no gather.simulate.dialogues; add some"
+        )
     licences = [(source.name, source.licence) for source in settings.sources]
     licences += [(SIMULATED, settings.simulate.licence)] if simulated else []
     require_allowed(licences, settings.licence)
-    plans, messages, changed = _plans(spec, workspace)
+    planned = plan_sources(spec, workspace)
     simulation = open_simulation(spec) if simulated else None
     values = {
         "release": settings.licence,
         "part": spec.part,
         "name_keys": sorted(spec.section(AnonymizeSettings).name_keys),
-        "sources": [plan.to_settings() for plan in plans],
+        "sources": [plan.to_settings() for plan in planned.plans],
         "simulate": simulation.to_settings() if simulation is not None else None,
     }
     calls = simulation.calls() if simulation is not None else ()
-    prepare = partial(_gather, spec, workspace, erasure_key(key), plans, simulation)
-    return StageRun(STAGE, VERSION, values, calls=calls, prepare=prepare, messages=tuple(messages), changed=changed)
-
-
-def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[list[SourcePlan], list[str], str]:
-    """The plans of all sources, messages, and what has changed since they were gathered. `update`: the number of an
-    update, which reads new files and lines too; 0: there is none."""
-    settings, name_keys = spec.section(GatherSettings), spec.section(AnonymizeSettings).name_keys
-    folder = workspace.stage(STAGE)
-    gathered = read_json_object(folder.path / FILES, missing_ok=True).get("sources", {})
-    plans, messages, changed = [], [], []
-    for source in settings.sources:
-        try:
-            plan = source_files.plan_source(source, spec.folder, gathered.get(source.name) or None, update)
-        except ChangedSourceError as error:
-            plan = source_files.plan_source(source, spec.folder)
-            if not folder.finished or not workspace.erased_from(source.name):
-                changed.append(str(error))
-            else:  # its owner may have deleted the lines of the erased, which changes nothing for the others
-                plan = replace(plan, files=tuple(SourceFile(Path(), **file) for file in gathered[source.name]))
-                message = f"gather: the file of source {source.name!r} has changed since somebody was erased from it"
-                advice = "the gathered dialogues stay as they are; to read the file again: --from-stage gather"
-                messages.append(f"{message}; {advice}")
-        plans.append(replace(plan, name_keys=name_keys))
-    return plans, messages, "; ".join(changed)
-
-
-def update_sources(spec: CurateSpec, workspace: Workspace) -> tuple[bool, dict[str, str]]:
-    """List what is new in the sources of a finished stage, which the next run reads: whether there is anything, and the
-    SHA-256 of the files of each source. Raises ConfigError for an unfinished stage and a changed file."""
-    folder = workspace.stage(STAGE)
-    known = read_json_object(folder.path / FILES, missing_ok=True)
-    plans, _, changed = _plans(spec, workspace, len(known.get("first_parts", ())))
-    if changed:
-        raise ConfigError(changed)
-    files = _files_of(plans)
-    if new := files != known.get("sources"):
-        require_finished(folder)
-        first = 1 + max(int(part.rpartition("-")[2]) for part in folder.parts())
-        write_json(folder.path / FILES, {"sources": files, "first_parts": [*known["first_parts"], first]})
-    return new, {plan.source.name: plan.sha256 for plan in plans}
-
-
-def _files_of(plans: Sequence[SourcePlan]) -> dict[str, list[dict[str, Any]]]:
-    fields = ("name", "start", "end", "sha256", "update")
-    return {plan.source.name: [{n: getattr(file, n) for n in fields} for file in plan.files] for plan in plans}
+    prepare = partial(_gather, spec, workspace, erasure_key(key), planned.plans, simulation)
+    return StageRun(
+        name=STAGE,
+        version=VERSION,
+        settings=values,
+        calls=calls,
+        prepare=prepare,
+        messages=planned.messages,
+        changed=planned.changed,
+    )
 
 
 def _gather(
@@ -112,10 +101,13 @@ def _gather(
     folder: StageFolder,
 ) -> None:
     """Write the parts that are missing. Raises DataError where a file is broken or has no dialogue, IncompleteError."""
-    marks = frozenset(mark for line in workspace.tombstones() for mark in line.get("marks", ()))
-    erased = _Erased(workspace, workspace.erased(), marks, key)
-    first_parts = read_json_object(folder.path / FILES, missing_ok=True).get("first_parts", [0])
-    write_json(folder.path / FILES, {"sources": _files_of(plans), "first_parts": first_parts})
+    erased = _Erased(workspace, workspace.erased(), erased_marks(workspace.tombstones()), key)
+    gathered = read_gathered(folder)
+    first_parts = gathered.get("first_parts", [0])
+    content: dict[str, Any] = {"sources": files_of(plans), "first_parts": first_parts}
+    if "abandoned" in gathered:
+        content["abandoned"] = gathered["abandoned"]
+    write_json(folder.path / SOURCES, content)
     read, size = 0, sum(file.end - file.start for plan in plans for file in plan.files)
     # Each file is read twice: an item may be an earlier state of one far behind it.
     with Progress(f"{STAGE} (MB read)", 2 * size >> 20) as progress:
@@ -130,7 +122,11 @@ def _gather(
                 continue
             parts = _Parts(folder, spec.part, first)
             for plan in plans:
-                _gather_source(plan, parts, erased, spec.section(GatherSettings).licence, on_read, update)
+                if update and not plan.files_of(update):
+                    continue  # nothing of it is new
+                _gather_source(
+                    plan, parts, erased, spec.section(GatherSettings).licence, on_read, update
+                )
             if simulation is not None and not update:
                 _simulate(simulation, parts, erased.ids)
 
@@ -144,7 +140,9 @@ class _Parts:
     number: int  # of the next part
     failed: list[IncompleteError] = field(default_factory=list)
 
-    def write(self, items: Iterable[T], rule: Callable[[Sequence[T], str], Sequence[Outcomes]]) -> RecordCounts:
+    def write(
+        self, items: Iterable[T], rule: Callable[[Sequence[T], str], Sequence[Outcomes]]
+    ) -> RecordCounts:
         """Write the parts of some items, also where the calls of one fail; a part holds items of one call only."""
         counts = []
         waiting = iter(items)
@@ -166,67 +164,124 @@ class _Erased:
 
     workspace: Workspace
     ids: frozenset[str]
-    known: frozenset[str]  # marks
+    known: ErasedMarks
     key: bytes
 
     def holds(self, item: Item, source: Source) -> bool:
-        raw, by_id = item.content, not self.ids.isdisjoint((item.id, item.person))
-        if by_id or not self.known or not isinstance(raw, RawDialogue):
-            return by_id
-        return not self.known.isdisjoint(self.marks(raw, source, raw.raw_id))
+        return self.has_marks(item, source) or is_erased(self.key, source, item.content, self.known)
 
-    def marks(self, raw: RawDialogue, source: Source, raw_id: str | None = None) -> frozenset[str]:
-        """The marks of a dialogue's person and words, and of an id."""
-        try:
-            words = [[turn.role, turn.content] for turn in clean(raw, source.language).messages]
-        except RefusedItem:
-            words = []
-        return marks_of(self.key, source.name, raw_id, raw.person, words)
+    def has_marks(self, item: Item, source: Source) -> bool:
+        """Whether an item is held by its id, its person or its words, and not by its lines alone."""
+        if not self.ids.isdisjoint((item.id, item.person)):
+            return True
+        return has_erased_marks(self.key, source, item.content, self.known)
+
+    def item_mark(self, content: RawDialogue | RefusedItem, source: Source) -> str:
+        """The mark by which an update recognises an item."""
+        return content_marks(self.key, source, content)[-1]
+
+    def words_marks(self, raw: RawDialogue, source: Source) -> frozenset[str]:
+        """The mark of a dialogue's words; not of the person, who has others."""
+        return marks_of(
+            self.key, source.name, None, raw.person, clean_words(raw, source)
+        ) - marks_of(self.key, source.name, None, raw.person, None)
 
 
 def _gather_source(
-    plan: SourcePlan, parts: _Parts, erased: _Erased, release: str, on_read: Callable[[int], object], update: int
+    plan: SourcePlan,
+    parts: _Parts,
+    erased: _Erased,
+    release: str,
+    on_read: Callable[[int], object],
+    update: int,
 ) -> None:
     """Write the parts of what an update found in one source."""
     source, left_out = plan.source, 0
-    earlier = source_files.find_earlier_states(item for item in plan.items(on_read) if not erased.holds(item, source))
+    refusals = Refusals()
+    similar: list[str] = []
+    note_recurring_lines(plan, update, erased.key, erased.known)
+    items = _items_of(plan, erased, update)
+    earlier = source_files.find_earlier_states(
+        item for item in items(on_read) if not erased.holds(item, source)
+    )
 
     def rule(chunk: Sequence[Item], part: str) -> list[Outcomes]:
         nonlocal left_out
-        stay = [item for item in chunk if not erased.holds(item, source)]
+        stay: list[Item] = []
+        for item in chunk:
+            if not erased.holds(item, source):
+                stay.append(item)
+            elif isinstance(item.content, RawDialogue) and not erased.has_marks(item, source):
+                file = item.file or plan.place
+                similar.append(raw_place({"file": file, "line": item.line, **item.content.place}))
         left_out += len(chunk) - len(stay)
+        refusals.add(stay)
         return [[_outcome(item, source, release, earlier.get(item.id), erased)] for item in stay]
 
-    counts = parts.write((item for item in plan.items(on_read) if item.update == update), rule)
+    counts = parts.write((item for item in items(on_read) if item.update == update), rule)
+    for name, encoding in plan.encodings().items():
+        say(
+            f"gather: source {source.name!r}: {name or plan.place} is read as {NAMES[encoding]}, as it is not UTF-8"
+        )
+    if line := refusals.left_out_line():
+        say(f"gather: source {source.name!r}: {line}")
+    for line in (*refusals.joined_lines(), *refusals.lines()):
+        say(f"gather: source {source.name!r}: {line}")
     if left_out:
-        message = f"gather: left out {left_out:,} erased items of source {source.name!r}"
-        print(printable(message), file=sys.stderr, flush=True)
+        say(f"gather: left out {left_out:,} erased items of source {source.name!r}")
+        say_similar(source.name, similar)
     elif not update and not counts.kept and not erased.workspace.erased_from(source.name):
         if not counts.read:
             raise DataError(f"{plan.place}: source {source.name!r} holds no item")
         advice = ADVICE.get(next(iter(counts.reasons), ""), "see the rejected records of the stage")
-        problem = f"all {counts.read:,} items were rejected ({_format_reasons(counts)})"
+        items_read = f"all {counts.read:,} items were" if counts.read > 1 else "its only item was"
+        problem = f"{items_read} rejected ({_format_reasons(counts)})"
         message = f"source {source.name!r} gives no dialogue: {problem}; {advice.format(format=source.format)}"
-        raise DataError(f"{plan.place}: {message}")
+        why = "".join(f"; {line}" for line in refusals.lines()[:1])
+        raise DataError(f"{plan.place}: {message}{why}")
 
 
-def _outcome(item: Item, source: Source, release: str, later: str | None, erased: _Erased) -> Kept | Rejected:
+def _items_of(plan: SourcePlan, erased: _Erased, update: int) -> Callable[[OnRead], Iterator[Item]]:
+    """A function that reads the items of an update, and those before it where rows number them."""
+    if not any(file.by_content for file in plan.files_of(update)):
+        return plan.items
+    folder = erased.workspace.stage(STAGE)
+    gathered = read_known_items(folder).get(plan.source.name, GatheredItems())
+    return lambda on_read: new_items(plan, gathered, erased.key, update, on_read, Comparison())
+
+
+def _outcome(
+    item: Item, source: Source, release: str, later: str | None, erased: _Erased
+) -> Kept | Rejected:
     """A dialogue, or id and reason: raw text is stored nowhere else. `later`: the item whose earlier state it is."""
     raw = item.content
     # The place in the raw file, of a rejected item too: `erase` must find a person by it.
     folder, _, name = source.path.rpartition("/")  # as in the settings
     place = folder if item.file and source_files.is_pattern(name) else source.path
-    index: dict[str, Any] = {"file": "/".join(filter(None, (place, item.file))), "row": item.row, "line": item.line}
+    index: dict[str, Any] = {
+        "file": "/".join(filter(None, (place, item.file))),
+        "row": item.row,
+        "line": item.line,
+    }
+    index["mark"] = erased.item_mark(raw, source)
     if isinstance(raw, RawDialogue):
-        index |= {"id": raw.raw_id, "person": raw.person, "known_as": item.person}
+        index |= {"id": raw.raw_id, "person": raw.person, "known_as": item.person, **raw.place}
+        if raw.settled is not None:
+            index["settled"] = content_marks(erased.key, source, raw)[raw.settled - 1]
+        if raw.continues is not None:
+            index["continues"] = raw.continues
+        if raw.question is not None:
+            index["question"] = mark(erased.key, "question", source.name, raw.question)
     index = {key: value for key, value in index.items() if value is not None}
     try:
         if isinstance(raw, RefusedItem):
             raise raw
         if later is not None:
-            # Marks of its words, so that `erase` finds it with the later one.
-            index["marks"] = sorted(erased.marks(raw, source))
-            return Rejected(item.id, EARLIER_STATE, {"line": item.line, "of": later}, audit={"raw": index})
+            # So that `erase` finds it with the later one.
+            index["marks"] = sorted(erased.words_marks(raw, source))
+            return Rejected(
+                item.id, EARLIER_STATE, {"line": item.line, "of": later}, audit={"raw": index}
+            )
         if raw.language not in (None, source.language):
             raise RefusedItem("language")
         licence = raw.licence or source.licence
@@ -234,12 +289,34 @@ def _outcome(item: Item, source: Source, release: str, later: str | None, erased
             raise RefusedItem("licence")
         cleaned = clean(raw, source.language)
     except RefusedItem as refused:
-        return Rejected(item.id, refused.reason, {"line": item.line} | refused.evidence, audit={"raw": index})
-    linked = {"source": source.name, "row": item.row, "person": item.person, "question": item.question}
+        evidence: dict[str, Any] = {"line": item.line} | refused.evidence
+        if refused.problem:
+            evidence["problem"] = refused.problem
+        # Names of the file may be people's: the audit goes with the raw files.
+        names = {"names": list(refused.names)} if refused.names else {}
+        return Rejected(item.id, refused.reason, evidence, audit={"raw": index, **names})
+    linked = {
+        "source": source.name,
+        "row": item.row,
+        "person": item.person,
+        "question": item.question,
+    }
     provenance = {key: value for key, value in linked.items() if value is not None}
-    dialogue = Dialogue(item.id, source.language, cleaned.messages, provenance, licence_id(licence), cleaned.metadata)
+    dialogue = Dialogue(
+        item.id,
+        source.language,
+        cleaned.messages,
+        provenance,
+        licence_id(licence),
+        cleaned.metadata,
+    )
     removed = {"removed": dict(cleaned.removed)} if cleaned.removed else {}
-    return Kept(dialogue.to_dict(), raw.tags + (("cleaned",) if removed else ()), {"raw": index, **removed})
+    left_out = {"left_out": dict(raw.left_out)} if any(raw.left_out.values()) else {}
+    return Kept(
+        dialogue.to_dict(),
+        raw.tags + (("cleaned",) if removed else ()),
+        {"raw": index, **removed, **left_out},
+    )
 
 
 def _format_reasons(counts: RecordCounts) -> str:
@@ -256,5 +333,9 @@ def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> 
         counts = parts.write(simulation.plans, rule)
     raise_incomplete(parts.folder, parts.failed)
     if counts.read and not counts.kept:
-        problem = f"all {counts.read:,} simulated dialogues were rejected ({_format_reasons(counts)})"
-        raise DataError(f"{parts.folder.path}: {problem}; use other models, and --from-stage gather")
+        problem = (
+            f"all {counts.read:,} simulated dialogues were rejected ({_format_reasons(counts)})"
+        )
+        raise DataError(
+            f"{parts.folder.path}: {problem}; use other models, and --from-stage gather"
+        )

@@ -27,11 +27,16 @@ class Prompts(Templates):
 
         Raises ConfigError for a missing folder, and a template of an unknown name or with a mistake.
         """
-        bundled, own = read_templates(Path(__file__).parent), read_templates(Path(folder)) if folder else {}
+        bundled, own = (
+            read_templates(Path(__file__).parent),
+            read_templates(Path(folder)) if folder else {},
+        )
         for name, (path, _) in own.items():
             if name not in bundled:
                 known = ", ".join(sorted({other.partition("/")[2] for other in bundled}))
-                raise ConfigError(f"{path}: no prompt has this name; choose from {known}, in {' or '.join(LANGUAGES)}")
+                raise ConfigError(
+                    f"{path}: no prompt has this name; choose from {known}, in {' or '.join(LANGUAGES)}"
+                )
         prompts = cls.of(bundled, own)
         for name in own:
             prompts.parse(name)
@@ -44,7 +49,9 @@ class Prompts(Templates):
 
 def json_lines(inputs: Mapping[str, Any]) -> str:
     """The inputs of a scenario in a prompt, one a line, as JSON."""
-    return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in inputs.items())
+    return "\n".join(
+        f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in inputs.items()
+    )
 
 
 def fingerprint(value: object) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from h2htalk.curation.anonymize.spans import plain
 from h2htalk.curation.anonymize.values.dialogue_values import name_parts
+from h2htalk.curation.candidates import input_passages, input_turns, scenario_passages
 from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.workspace import Workspace, mark
 from h2htalk.data.case import STUDIES, Case
@@ -20,14 +21,15 @@ from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import reading, write_json
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.links import link_folder
+from h2htalk.data.readers.passages import SpokenPassage, conversation_passages
 from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.releases.release_folder import private_folder
-from h2htalk.data.scenario import Persona, Scenario, Turn, is_workspace, personas_of
+from h2htalk.data.scenario import Persona, Scenario, Turn, personas_of
 from h2htalk.data.split_output import write_personas
+from h2htalk.data.stage_folders import is_workspace
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
-from h2htalk.rounds.item_sources import input_text
 from h2htalk.rounds.texts.interface import passage_title
 from h2htalk.text.record_diff import RecordDiff, diff_records
 
@@ -73,16 +75,26 @@ class ReleaseItem:
 
     def notes(self) -> list[Mapping[str, Any]]:
         """What is known of each reference."""
-        return [note for note in self.scenario.metadata.get(REFERENCES, ()) if isinstance(note, Mapping)]
+        return [
+            note for note in self.scenario.metadata.get(REFERENCES, ()) if isinstance(note, Mapping)
+        ]
 
     def licences(self) -> list[str]:
         """The licence of the item, and those of references from other dialogues."""
-        return [self.scenario.licence, *(str(note["licence"]) for note in self.notes() if "licence" in note)]
+        return [
+            self.scenario.licence,
+            *(str(note["licence"]) for note in self.notes() if "licence" in note),
+        ]
 
     def family(self) -> frozenset[str]:
         """The item's id, and the ids that items of one family share: of dialogue, duplicates, person, other replies."""
         provenance = self.scenario.provenance
-        ids = {self.id, provenance.get("dialogue"), provenance.get("person"), *provenance.get("merged", ())}
+        ids = {
+            self.id,
+            provenance.get("dialogue"),
+            provenance.get("person"),
+            *provenance.get("merged", ()),
+        }
         ids.update(note.get("dialogue") for note in self.notes())
         return frozenset(str(one) for one in ids if one)
 
@@ -108,7 +120,9 @@ class ReleaseContent:
         """(config, split) -> its records; languages first, `votes` last."""
         found: dict[tuple[str, str], list[Scenario | Case | VoteRow]] = {}
         for language, (split, items) in product(LANGUAGES, self.splits.items()):
-            found[language, split] = [item.scenario for item in items if item.scenario.language == language]
+            found[language, split] = [
+                item.scenario for item in items if item.scenario.language == language
+            ]
         for case in sorted(self.cases, key=lambda case: (case.study, case.language, case.id)):
             found.setdefault((f"{case.study}_{case.language}", releases.TEST), []).append(case)
         for split, items in self.splits.items():
@@ -126,11 +140,15 @@ class ReleaseContent:
 def write_data(content: ReleaseContent, folder: Path, canary: str) -> None:
     """Write rows, votes and personas."""
     for (config, split), records in content.parts().items():
-        releases.write_rows(folder, config, split, [_row(one, content.personas, canary) for one in records])
+        releases.write_rows(
+            folder, config, split, [_row(one, content.personas, canary) for one in records]
+        )
     list(write_personas(content.personas.values(), folder))
 
 
-def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary: str) -> dict[str, Any]:
+def _row(
+    one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary: str
+) -> dict[str, Any]:
     """A row; that of a scenario shows it as a conversation: the persona as system message, then the inputs.
 
     A chat is its history; other inputs are one message of the user, each passage under its heading.
@@ -140,7 +158,9 @@ def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary
     if isinstance(one, Case):
         return releases.case_row(one, canary)
     messages = [{"role": "system", "content": personas[one.persona].descriptions[one.language]}]
-    if passages := [f"{passage_title(name, one.language)}\n{text}" for name, text in input_passages(one).items()]:
+    if passages := [
+        f"{passage_title(name, one.language)}\n{text}" for name, text in input_passages(one).items()
+    ]:
         messages.append({"role": "user", "content": "\n\n".join(passages)})
     roles = {"user": "user", "companion": "assistant"}
     messages += [{"role": roles[turn.role], "content": turn.content} for turn in one.turns]
@@ -155,43 +175,70 @@ def read_content(folder: Path) -> tuple[releases.Manifest, ReleaseContent]:
         votes: dict[str, list[VoteRow]] = defaultdict(list)
         for where, row in releases.read_rows(folder, manifest, releases.VOTES, split):
             vote = read_record(VoteRow, row, where)
-            numbers = [*vote.values, *filter(None, [vote.decision])] if vote.form == "rating" else []
-            if len(vote.annotators) != len(vote.values) or vote.rule not in RULES or not all(map(_NUMBER, numbers)):
+            numbers = (
+                [*vote.values, *filter(None, [vote.decision])] if vote.form == "rating" else []
+            )
+            if (
+                len(vote.annotators) != len(vote.values)
+                or vote.rule not in RULES
+                or not all(map(_NUMBER, numbers))
+            ):
                 rules = ", ".join(RULES)
-                raise DataError(f"{where}: needs an annotator a value, a rule of {rules}, and numbers for a rating")
+                raise DataError(
+                    f"{where}: needs an annotator a value, a rule of {rules}, and numbers for a rating"
+                )
             votes[vote.item].append(vote)
-        if scenarios := [one for one in releases.read_items(folder, manifest, "", split) if isinstance(one, Scenario)]:
+        if scenarios := [
+            one
+            for one in releases.read_items(folder, manifest, "", split)
+            if isinstance(one, Scenario)
+        ]:
             splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id])) for one in scenarios)
-    items = (one for study in STUDIES for one in releases.read_items(folder, manifest, study, releases.TEST))
-    content = ReleaseContent(splits, tuple(one for one in items if isinstance(one, Case)), personas_of(folder))
+    items = (
+        one
+        for study in STUDIES
+        for one in releases.read_items(folder, manifest, study, releases.TEST)
+    )
+    content = ReleaseContent(
+        splits, tuple(one for one in items if isinstance(one, Case)), personas_of(folder)
+    )
     # Personas must be there, and the column for readers must show what gates read.
     shown = {}
     for record in content.records():
         if record.language not in content.personas.get(record.persona, _NOBODY).names:
-            raise DataError(f"{folder}: {record.id}: personas/ lacks {quoted(record.persona)} in its language")
+            raise DataError(
+                f"{folder}: {record.id}: personas/ lacks {quoted(record.persona)} in its language"
+            )
         shown[record.id] = _row(record, content.personas, "")["messages"]
     for config, split in content.parts():
-        for where, row in releases.read_rows(folder, manifest, config, split) if config != releases.VOTES else ():
+        for where, row in (
+            releases.read_rows(folder, manifest, config, split) if config != releases.VOTES else ()
+        ):
             if row.get("messages") != shown[row["id"]]:
-                raise DataError(f"{where}: the column `messages` is not what the inputs of the row say")
+                raise DataError(
+                    f"{where}: the column `messages` is not what the inputs of the row say"
+                )
     return manifest, content
-
-
-def input_passages(scenario: Scenario) -> dict[str, str]:
-    """The inputs that are no conversation, without empty ones."""
-    inputs = scenario.inputs.items()
-    return {name: text for name, value in inputs if name != "history" and (text := input_text(value))}
 
 
 def item_texts(one: Scenario | Case) -> list[Turn]:
     """Every text of an item that somebody says or that is an input, with the role of its speaker."""
     if isinstance(one, Scenario):
-        passages = [Turn("user", text) for text in input_passages(one).values()]
-        return [*one.turns, *passages, *(Turn("companion", text) for text in one.references)]
+        return [*input_turns(one), *(Turn("companion", text) for text in one.references)]
     turns = list(one.history)
     for turn in one.turns():
-        turns += [Turn("user", turn.user), *([Turn("companion", turn.reference)] if turn.reference else [])]
+        turns += [
+            Turn("user", turn.user),
+            *([Turn("companion", turn.reference)] if turn.reference else []),
+        ]
     return turns
+
+
+def record_passages(record: Scenario | Case) -> list[SpokenPassage]:
+    """The passages of an item, or case, as readers have them."""
+    if isinstance(record, Scenario):
+        return scenario_passages(record, record.references)
+    return conversation_passages(item_texts(record))
 
 
 def item_notes(one: Scenario | Case) -> Iterator[tuple[str, str]]:
@@ -239,12 +286,15 @@ def _facts(manifest: releases.Manifest) -> dict[str, str]:
 def _records(content: ReleaseContent) -> dict[str, dict[str, Any]]:
     """The records of items, cases and personas with their split, by id."""
     records: dict[str, dict[str, Any]] = {
-        f"persona {name}": {"split": "personas", "persona": one} for name, one in content.personas.items()
+        f"persona {name}": {"split": "personas", "persona": one}
+        for name, one in content.personas.items()
     }
     for split, items in content.splits.items():
         for item in items:
             own = {"references": item.scenario.references, "votes": item.votes, "split": split}
-            records[item.id] = {key: one for key, one in item.scenario.to_dict().items() if key != "reference"} | own
+            records[item.id] = {
+                key: one for key, one in item.scenario.to_dict().items() if key != "reference"
+            } | own
     return records | {case.id: case.to_dict() | {"split": case.study} for case in content.cases}
 
 
@@ -261,7 +311,7 @@ class InventedValues:
 
     They lie in the private folder beside a release, or beside a split. Nothing public says which values are invented:
     what is not among them would be the real names that were missed. Whoever has the `key` can test guesses.
-    `allow`: names of the specification that are no personal data.
+    `allow`: names of the specification, and of the workspace's `[anonymize] allow`, that are no personal data.
     """
 
     key: str = ""
@@ -272,7 +322,10 @@ class InventedValues:
     def hashed(cls, values: Mapping[str, Iterable[str]]) -> Self:
         """Hash the values of each dialogue, under a new key."""
         one = cls(secrets.token_hex(32))
-        parts = {name: [sorted(map(one._mark, _parts(text))) for text in sorted(own)] for name, own in values.items()}
+        parts = {
+            name: [sorted(map(one._mark, _parts(text))) for text in sorted(own)]
+            for name, own in values.items()
+        }
         return cls(one.key, {one._mark(name): own for name, own in parts.items()})
 
     @classmethod
@@ -280,18 +333,30 @@ class InventedValues:
         """The values that anonymisation put into the dialogues of items, and the companions that their sources name."""
         stage = workspace.stage("anonymize")
         if stage.begun and not stage.finished:
-            raise ConfigError(f"{workspace.path}: anonymize is not finished; run h2htalk curate run first")
+            raise ConfigError(
+                f"{workspace.path}: anonymize is not finished; run h2htalk curate run first"
+            )
         sources = stage.settings().get("sources", {})
         wanted = {name for item in items for name in item.family()}
         found: dict[str, set[str]] = {}
         for part in stage.parts():
-            spans = {record["id"]: record.get("spans", ()) for record in stage.part_records(part, AUDIT)}
+            spans = {
+                record["id"]: record.get("spans", ()) for record in stage.part_records(part, AUDIT)
+            }
             for one in stage.part_records(part, KEPT):
                 if (name := one["id"]) in wanted:
-                    own = [(one["messages"][s["message"] - 1], s) for s in spans.get(name, ()) if "message" in s]
-                    found[name] = {turn["content"][span["start"] : span["end"]] for turn, span in own}
-                    found[name].update(sources.get(one["provenance"].get("source"), {}).get("companions", ()))
-        return cls.hashed(found)
+                    own = [
+                        (one["messages"][s["message"] - 1], s)
+                        for s in spans.get(name, ())
+                        if "message" in s
+                    ]
+                    found[name] = {
+                        turn["content"][span["start"] : span["end"]] for turn, span in own
+                    }
+                    found[name].update(
+                        sources.get(one["provenance"].get("source"), {}).get("companions", ())
+                    )
+        return replace(cls.hashed(found), allow=tuple(stage.settings().get("allow", ())))
 
     @classmethod
     def find(cls, name: str, items: Iterable[ReleaseItem]) -> Self | None:
@@ -309,9 +374,14 @@ class InventedValues:
 
     def write(self, private: Path, items: Iterable[ReleaseItem]) -> Path:
         """Write the list of what is in items into a private folder; return its file."""
-        names = sorted({self._mark(name) for item in items for name in item.family()} & self.values.keys())
+        names = sorted(
+            {self._mark(name) for item in items for name in item.family()} & self.values.keys()
+        )
         private.mkdir(mode=0o700, exist_ok=True)
-        write_json(private / FILE, asdict(replace(self, values={name: self.values[name] for name in names})))
+        write_json(
+            private / FILE,
+            asdict(replace(self, values={name: self.values[name] for name in names})),
+        )
         return private / FILE
 
     def hold(self, family: Iterable[str], value: str) -> bool:
@@ -332,7 +402,11 @@ def _parts(value: str, *, found: bool = False) -> set[str]:
 
     `found`: of a text, which may hold a part of the value: without titles and single characters.
     """
-    parts = [part.key for part in name_parts((value,))[value].parts if not (found and part.role == "kept")]
+    parts = [
+        part.key
+        for part in name_parts((value,))[value].parts
+        if not (found and part.role == "kept")
+    ]
     letters = re.sub(r"[\W\d_]+", "", "".join(parts))
     known = set(parts)
     if _HAN.search(value):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache, lru_cache, partial
-from itertools import chain, pairwise, product
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from functools import cache, lru_cache
+from itertools import pairwise, product
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from h2htalk.curation.anonymize.values.dialogue_values import companion_names
 from h2htalk.curation.compose.drafts import broken_rules
@@ -18,29 +19,39 @@ from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
 from h2htalk.curation.dedup.compared_texts import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
-from h2htalk.curation.release.content import InventedValues, ReleaseContent, input_passages, item_notes, item_texts
-from h2htalk.curation.release.selection import History, families, objections
-from h2htalk.curation.release.settings import ReleaseSpec
-from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
+from h2htalk.curation.release import hints
+from h2htalk.curation.release.content import ReleaseContent, item_notes, item_texts
+from h2htalk.curation.release.exposed import exposed_items, share_text
+from h2htalk.curation.release.gate_context import (
+    Allowed,
+    Finding,
+    Found,
+    GateContext,
+    texts_of_items,
+)
+from h2htalk.curation.release.read_gates import (
+    Untested,
+    crises_without_care,
+    found_by_readers,
+    minors_and_romance,
+)
+from h2htalk.curation.release.selection import families, objections
+from h2htalk.curation.release.settings import ALL, ReleaseSpec
 from h2htalk.curation.safety.content_rules import find_prompt_leak
-from h2htalk.curation.safety.crisis import CUE, FAINT, MINOR, SURE, TAGS, find_crisis, read_kind
-from h2htalk.curation.safety.lexicons import find_listed
-from h2htalk.curation.safety.policy import ALONE, MINORS
-from h2htalk.curation.safety.stage import assess
+from h2htalk.curation.safety.crisis import SURE, read_kind
 from h2htalk.data.case import Case
-from h2htalk.data.languages import Language
-from h2htalk.data.records import read_record, strict_record
+from h2htalk.data.languages import Language, find_language
+from h2htalk.data.readers.exposures import LEAST_DETAILS
+from h2htalk.data.readers.reads import REIDENTIFICATION, TESTED_GATES, TestedGate
+from h2htalk.data.records import Text, read_record, strict_record
 from h2htalk.data.releases.release_folder import DEV, TEST
-from h2htalk.data.scenario import Dialogue, Persona, Role, Scenario, Turn, noted_tags
-from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.data.scenario import Dialogue, Persona, Scenario, Turn
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
+from h2htalk.progress import counted_items
 from h2htalk.rounds.aggregation.decisions import TIE
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.escaping import printable
 from h2htalk.text.language_data import language_patterns
-
-# (item, what was found there), of gates with `may_allow` the text's hash; the item is empty for the release as a whole.
-Found = tuple[str, str] | tuple[str, str, str]
 
 # Similarity from which two items are near-duplicates, as in `dedup`.
 THRESHOLD = 0.7
@@ -50,95 +61,33 @@ _DIGITS = re.compile("(?<![0-9.,:/-])[0-9]{3,8}(?![0-9%:/]|[.,][0-9])")
 _REGIONS = ("CN", "US", "IN", "GB")
 # What the author of a split may declare to be nobody's.
 _INVENTED = ("PERSON", "ORGANIZATION", "DATE_OF_BIRTH", "ADDRESS")
-# The author of a case says that its user is an adult.
-ADULT = "adult"
-REVIEWED = "risk_reviewed"
 _NO_NAME = re.compile("[0-9@]")
+# `tg-zh-000001:dialogue_base`, `tg-zh-000001`, `tg-zh-p0001`: dialogue and person are numbers.
+_CURATED_ID = re.compile(r"(?P<source>[^\s:]+)-(?:[0-9]{6}|p[0-9]{4})(?::[a-z_]+(?:-[0-9]+)?)?")
 # A given name that is a month's says nothing of a person; "Will August" begins a question.
 _MONTHS = re.compile("(?:will |did )?(?:april|may|june|august)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a gate found: in which item (empty: the release as a whole), and what; `text`: the hash of what it read."""
-
-    gate: str
-    item: str
-    detail: str
-    text: str = ""
-
-
-@strict_record
-class Allowed:
-    """What an owner publishes although a gate finds it, and why; `texts`: hashes of the texts, none for any text."""
-
-    gate: str
-    item: str
-    reason: str
-    texts: tuple[str, ...] = ()
-
-    def covers(self, one: Finding) -> bool:
-        return (self.gate, self.item) == (one.gate, one.item) and (not self.texts or one.text in self.texts)
-
-    def __str__(self) -> str:
-        return f"{self.gate}:{self.item}={self.reason}"
-
-
-@dataclass(frozen=True, slots=True)
-class GateContext:
-    """What gates know beside the content: `surrogates` is what anonymisation put into dialogues.
-
-    `invented`: of a split, the names, dates of birth and addresses of nobody, as findings print them; `allowed`: what
-    the owner publishes although a gate finds it; `unread`: whether private references are not at hand.
-    """
-
-    spec: ReleaseSpec
-    surrogates: InventedValues = field(default_factory=InventedValues)
-    history: History = field(default_factory=dict)
-    invented: frozenset[str] = frozenset()
-    allowed: tuple[Allowed, ...] = ()
-    unread: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """An item as the gates over texts see it: its record, the dialogue in it, and what is known of it.
-
-    `talk`: those of its texts that somebody says; others are timetables and memories.
-    """
-
-    record: Scenario | Case
-    dialogue: Dialogue
-    tags: frozenset[str]
-    talk: frozenset[str]
-
-
-def _items(content: ReleaseContent) -> Iterator[_Texts]:
-    for one in content.records():
-        turns, tags = tuple(item_texts(one)), frozenset(one.tags) if isinstance(one, Case) else frozenset[str]()
-        said = [turn.content for turn in turns]
-        if isinstance(one, Scenario):
-            metadata = one.metadata
-            age, tags = metadata.get("age"), frozenset(noted_tags(metadata))
-            tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
-            tags |= {REVIEWED} if metadata.get("risk_reviewed") is True else set()
-            replies = one.references if SUBTASKS[one.subtask].contract.form == "speech" else ()
-            said = [*(turn.content for turn in one.turns), *replies]
-        yield _Texts(one, Dialogue(one.id, one.language, turns), tags, frozenset(said))
-
-
 def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Personal data in any text of an item or a persona, but for surrogates, companions' names and allowed names."""
+    """Personal data in any text of an item or a persona, but for surrogates, companions' names and allowed names.
+
+    What readers found counts beside what the search finds.
+    """
+    yield from found_by_readers("personal_data", content, context)
     family = {item.id: item.family() for item in content.items()}
-    for one in _items(content):
+    for one in texts_of_items(content):
         names = _names(content.personas[one.record.persona])
-        texts = [*(turn.content for turn in one.dialogue.messages), *(text for _, text in item_notes(one.record))]
-        for kind, value in _personal_values(tuple(texts), one.dialogue.language, (*context.spec.allow, *names)):
+        notes = dict.fromkeys(_without_numbers(text) for _, text in item_notes(one.record))
+        texts = [*(turn.content for turn in one.dialogue.messages), *notes]
+        allow = (*context.spec.allow, *context.surrogates.allow, *names)
+        for kind, value in _personal_values(tuple(texts), one.dialogue.language, allow):
             invented = kind in _INVENTED and shorten(value, 40) in context.invented
             invented = invented or context.surrogates.hold(family.get(one.dialogue.id, ()), value)
             if not (invented or _MONTHS.fullmatch(value)):
                 yield one.dialogue.id, f"{kind}: {shorten(value, 40)}"
-        if number := _split_phone([turn.content for turn in one.dialogue.messages if turn.role == "user"]):
+        if number := _split_phone(
+            [turn.content for turn in one.dialogue.messages if turn.role == "user"]
+        ):
             yield one.dialogue.id, f"PHONE_NUMBER in two messages: {number}"
     for name, persona in content.personas.items():
         allow = (*context.spec.allow, *_names(persona, persona.id))
@@ -148,18 +97,34 @@ def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Fou
             yield from ((name, f"{kind}: {shorten(value, 40)}") for kind, value in found)
 
 
+def _without_numbers(text: str) -> str:
+    """Of an id of a curation the name of its source, which its owner chose; any other text as it is."""
+    found = _CURATED_ID.fullmatch(text)
+    return found["source"] if found else text
+
+
 @lru_cache(maxsize=1024)  # items share personas
-def _personal_values(texts: tuple[str, ...], language: Language, allow: tuple[str, ...]) -> list[tuple[str, str]]:
+def _personal_values(
+    texts: tuple[str, ...], language: Language, allow: tuple[str, ...]
+) -> list[tuple[str, str]]:
     """The type and the text of each piece of personal data in the texts of one item or persona."""
     from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
 
     spans = find_in_dialogue(texts, language, allow=allow).spans
-    return [(span.type, text[span.start : span.end]) for text, own in zip(texts, spans, strict=True) for span in own]
+    return [
+        (span.type, text[span.start : span.end])
+        for text, own in zip(texts, spans, strict=True)
+        for span in own
+    ]
 
 
 def _names(persona: Persona, *others: str) -> list[str]:
     """How a companion is called; a number or an address is no name."""
-    return [name for name in companion_names([*persona.names.values(), *others]) if not _NO_NAME.search(name)]
+    return [
+        name
+        for name in companion_names([*persona.names.values(), *others])
+        if not _NO_NAME.search(name)
+    ]
 
 
 def _split_phone(texts: Sequence[str]) -> str | None:
@@ -167,43 +132,29 @@ def _split_phone(texts: Sequence[str]) -> str | None:
     from phonenumbers import NumberParseException, is_valid_number, parse
 
     for first, second in pairwise(texts):
-        for one, other, region in product(_DIGITS.findall(first), _DIGITS.findall(second), _REGIONS):
+        for one, other, region in product(
+            _DIGITS.findall(first), _DIGITS.findall(second), _REGIONS
+        ):
             with suppress(NumberParseException):
                 if len(one + other) > 8 and is_valid_number(parse(one + other, region)):
                     return f"{one} {other}"
     return None
 
 
-def crisis_care(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """A crisis in the seeker's words, in an item that is not tagged with its risk. Cases of a study are announced.
-
-    An author who read the item and found no risk says so: `risk_reviewed: true` in a scenario's metadata.
-    """
-    for one in _items(content):
-        tagged = any(tag.startswith((*TAGS, REVIEWED)) for tag in one.tags)
-        if isinstance(one.record, Scenario) and one.record.tags.risk == "none" and not tagged:
-            codes = _codes(one.dialogue.messages, one.dialogue.language)
-            if found := sorted(code for code in codes if code.startswith(TAGS)):
-                yield one.dialogue.id, f"{', '.join(found)}, but tags.risk is none"
-
-
-@lru_cache(maxsize=16_384)  # two gates ask
-def _codes(turns: tuple[Turn, ...], language: Language, least: float = 0.0) -> frozenset[str]:
-    """The codes of clear evidence of a crisis, or of a minor, in the seeker's words; CUE: where a cue says so, too."""
-    found = find_crisis(turns, language)
-    return frozenset(one.category for one in found if one.layer == "crisis" and one.score >= least)
-
-
 def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """Template tokens, instructions to a model, labels, talk about being a model, or a repeated persona description."""
-    for one in _items(content):
+    for one in texts_of_items(content):
         dialogue, language = one.dialogue, one.dialogue.language
         patterns = language_patterns("curation/release/leaks", language)
         description = content.personas[one.record.persona].descriptions.get(language, "")
         for turn in dialogue.messages:
             text, is_reply = turn.content, turn.role == "companion"
-            yield from ((dialogue.id, evidence.category) for evidence in find_prompt_leak(turn, dialogue))
-            hit = patterns["anywhere"].search(text) or (patterns["reply"].search(text) if is_reply else None)
+            yield from (
+                (dialogue.id, evidence.category) for evidence in find_prompt_leak(turn, dialogue)
+            )
+            hit = patterns["anywhere"].search(text) or (
+                patterns["reply"].search(text) if is_reply else None
+            )
             marker = hit.group() if hit else find_marker(text, "") if is_reply else None
             if not marker and text in one.talk and read_kind(text, language, "leak") == SURE:
                 marker = text
@@ -212,111 +163,33 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
             elif is_reply and find_repeated_run(text.splitlines(), language, description, ""):
                 yield dialogue.id, "repeats the persona's description"
         for where, text in item_notes(one.record):
-            leak = next(find_prompt_leak(Turn("user", text), dialogue), None) or patterns["anywhere"].search(text)
+            leak = next(find_prompt_leak(Turn("user", text), dialogue), None) or patterns[
+                "anywhere"
+            ].search(text)
             if leak and where != "points":  # points tell a judge what a reply must not say
                 yield dialogue.id, f"prompt in {where}: {shorten(' '.join(text.split()), 40)}"
 
 
-def seeming(code: str, content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """What seems to be HARM or EXPLICIT in what a companion says, in a persona, or in texts that nobody says.
-
-    The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it. Points,
-    facts and inputs are not read for sexual content: 21 of 6,000 harmless ones of ours.
-    """
-    for name, language, where, said, answer in _answers(content):
-        found = code in _seems(said, answer, language)
-        if code == EXPLICIT:
-            found = found and where not in ("points", "facts", "inputs")
-        elif where.startswith("the persona's"):
-            of_crisis = find_crisis((Turn("user", answer),), language)
-            found = found or any(one.category.startswith(TAGS) for one in of_crisis)
-        if found:
-            text = f"{said}\0{answer}".encode(errors="surrogatepass")
-            yield name, where, hashlib.sha256(text).hexdigest()[:16]
-
-
-@lru_cache(maxsize=16_384)  # three gates ask
-def _seems(said: str, answer: str, language: Language) -> frozenset[str]:
-    """What a companion's text seems to be: HARM, EXPLICIT."""
-    return frozenset(one.category for one in find_in_answer(said, answer, language) if one.score >= REVIEW)
-
-
-def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str, str]]:
-    """What companions say: item or persona, language, where it is, the user's last turns before it, the text."""
-    for one in content.records():
-        turns, references = item_texts(one), tuple[str, ...]()
-        if isinstance(one, Scenario):
-            turns, references = list(one.turns) or [turn for turn in turns if turn.role == "user"], one.references
-            yield from ((one.id, one.language, "inputs", "", text) for text in input_passages(one).values())
-        for at, said, answer in companion_turns(turns):
-            yield one.id, one.language, f"turn {at + 1}", said, answer
-        for number, reference in enumerate(references, 1):
-            *_, (_, said, answer) = companion_turns([*turns, Turn("companion", reference)])
-            yield one.id, one.language, f"reference {number}", said, answer
-        yield from ((one.id, one.language, where, "", text) for where, text in item_notes(one))
-    for name, persona in content.personas.items():
-        for language, description in persona.descriptions.items():
-            texts = {"description": description, "name": persona.names[language], "relation": persona.relation}
-            yield from ((name, language, f"the persona's {where}", "", text) for where, text in texts.items())
-
-
 def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """An apparent minor with a romantic companion, or in romantic or sexual talk, or as a romantic persona.
+    """A user under 18 beside romance, as readers found it, sexual content with one, or a persona that is both.
 
-    One of age and romance is sure, the other faint. A case that is tagged `minor` passes if a point of it forbids
-    romance and its references are not romantic. Where the author says that the user is an adult (the tag `adult` of a
-    case, `age` in a scenario's metadata), faint signs of age are not looked for; a plain one counts all the same.
+    The list of the last but one is that by which the stage `safety` removes a dialogue, text and all.
     """
-    for one in _items(content):
-        dialogue, language, messages = one.dialogue, one.dialogue.language, one.dialogue.messages
-        patterns = language_patterns("curation/release/romance", language)
-        listed = [find_listed(turn.content, language) for turn in messages]
-        if any(found.category == MINORS and found.score >= ALONE for found in chain(*listed)):
-            yield dialogue.id, "sexual content with an apparent minor"
-        partner = patterns["relation"].search(content.personas[one.record.persona].relation) is not None
-        romance: dict[Role, int] = {"user": 0, "companion": 0}
-        for turn, found in zip(messages, listed, strict=True):
-            sign = SURE if patterns["talk"].search(turn.content) else 0
-            if not sign and turn.role == "companion":  # whose sexual talk has a gate of its own
-                sign = read_kind(turn.content, language, "romance")
-            elif not sign and turn.content in one.talk:  # sure where lists and classifier agree
-                sign = any(one.category.startswith("sexual.") and one.score >= REVIEW for one in found) * FAINT
-                sign += (EXPLICIT in _seems("", turn.content, language)) * FAINT
-            romance[turn.role] = max(romance[turn.role], sign)
-        if not partner and not any(romance.values()):
-            continue
-        plain = MINOR in one.tags or MINOR in _codes(messages, language, CUE)
-        said = [turn.content for turn in messages if turn.role == "user" and not plain and ADULT not in one.tags]
-        age = SURE if plain else FAINT * (ADULT not in one.tags and MINOR in _codes(messages, language))
-        for text in said:
-            faint = FAINT if patterns["young"].search(text) else 0
-            age = max(age, read_kind(text, language, "young") or faint)
-        spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}
-        if not spoken and not (partner and plain):
-            continue
-        case = one.record
-        if isinstance(case, Scenario):
-            yield dialogue.id, f"an apparent minor {'with a romantic companion' if partner else 'in romantic talk'}"
-        elif "companion" in spoken:
-            yield case.id, "a romantic reference to an apparent minor"
-        else:
-            guarded = any(point.kind == "must_not" and patterns["point"].search(point.text) for point in case.points)
-            if not (guarded and MINOR in one.tags):
-                yield case.id, "an apparent minor in a romantic setting: needs the tag minor and a must_not on romance"
-    for name, persona in content.personas.items():
-        for language, description in persona.descriptions.items():
-            patterns = language_patterns("curation/release/romance", language)
-            romantic = any(patterns["relation"].search(text) for text in (persona.relation, description))
-            if romantic and patterns["persona"].search(description):
-                yield name, "a romantic persona that is an apparent minor"
+    yield from minors_and_romance(content, context)
+    yield from hints.minors_in_sexual_content(content, context)
+    yield from hints.minor_personas(content, context)
 
 
-def user_hate(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Hate in what a user says."""
-    for one in _items(content):
-        said = tuple(turn for turn in one.dialogue.messages if turn.role == "user" and turn.content in one.talk)
-        if said and "offensive.hate" in assess(replace(one.dialogue, messages=said)).reasons:
-            yield one.dialogue.id, "seems hateful"
+def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Harm that readers found in what a companion says, and what seems to be harm where no reader reads."""
+    yield from found_by_readers("companion_harm", content, context)
+    yield from hints.harm_elsewhere(content, context)
+
+
+def explicit_content(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Sexual content that readers found in an item, and what seems to be some where no reader reads."""
+    yield from found_by_readers("explicit_content", content, context)
+    yield from hints.explicit_elsewhere(content, context)
 
 
 def contracts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -358,7 +231,10 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     family = families(items) | {case.id: f"case {case.family}" for case in content.cases}
     records: list[Scenario | Case] = [*(item.scenario for item in items), *content.cases]
     dialogues = [Dialogue(one.id, one.language, tuple(item_texts(one))) for one in records]
-    part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.spec.other_splits, THRESHOLD))
+    part = map_part(
+        [dialogue.to_dict() for dialogue in dialogues],
+        open_index(context.spec.other_splits, THRESHOLD),
+    )
     mapped = MappedDialogues([part])  # in memory: a kill leaves no text in a temporary file
     sides = cache(mapped.sides)
     for name, evidence in mapped.contaminated.items():
@@ -378,7 +254,10 @@ def splits(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         other = TEST if split == DEV else DEV
         for item in items:
             if first.setdefault(family[item.id], split) != split:
-                yield item.id, f"its dialogue or person is in the split {first[family[item.id]]} too"
+                yield (
+                    item.id,
+                    f"its dialogue or person is in the split {first[family[item.id]]} too",
+                )
             if not context.history.get(other, frozenset()).isdisjoint(item.family()):
                 yield item.id, f"was in the split {other} of an earlier release"
 
@@ -387,12 +266,56 @@ def quotas(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """Subtasks, and the split `dev`, with fewer items than asked for."""
     counts = Counter(item.scenario.subtask for item in content.splits.get(TEST, ()))
     counts[DEV] = len(content.splits.get(DEV, ()))
-    for name, quota in context.spec.quota_of().items():
-        if counts[name] < quota:
+    asked_for = context.spec.quota_of()
+    for name, quota in asked_for.items():
+        if isinstance(quota, int) and counts[name] < quota:
             yield "", f"{name}: {counts[name]:,} of {quota:,} items"
+    if ALL in asked_for.values() and not any(content.splits.values()) and not content.cases:
+        yield "", f"{TEST}: no item was accepted"
     languages = {item.scenario.language for item in content.splits.get(TEST, ())}
-    for language in languages - {item.scenario.language for item in content.splits.get(DEV, ())} if counts[DEV] else ():
+    for language in (
+        languages - {item.scenario.language for item in content.splits.get(DEV, ())}
+        if counts[DEV]
+        else ()
+    ):
         yield "", f"{DEV}: no item in {language}, which the split {TEST} has"
+
+
+def known_users(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Items in which a guard or the reviewer marked by what people who know the user could recognise them."""
+    for record in content.records():
+        for read in context.readings.of(record.id):
+            if read.known_by:
+                yield record.id, f"marked by {read.reader}, for people to read"
+
+
+def reidentification(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Languages in which more dialogues than `risk` allows hold so many details that somebody may be recognised.
+
+    While a release is built, the items of these dialogues too: a release that exists does not hold which they are.
+    """
+    limit = context.spec.risk
+    if limit is None:
+        return
+    languages = context.exposure(content).languages
+    above = {language: count for language, count in languages.items() if count.share > limit}
+    for language, count in above.items():
+        what = f"{find_language(language).name}: {LEAST_DETAILS} or more details in {share_text(count)}"
+        leave = f'leave dialogues out (`exclude`, or `leave_out = ["{REIDENTIFICATION}"]`)'
+        yield (
+            "",
+            f"{what}, where `risk` allows {limit:g}: {leave}, have them edited, or raise `risk`",
+        )
+    if above and context.measured is None:
+        language_of = {record.id: record.language for record in content.records()}
+        for item, details in exposed_items(content.records(), context.exposures):
+            if language_of[item] in above:
+                yield item, details
+
+
+def exposed_dialogues(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """The items of every dialogue in which somebody may be recognised, however many there are."""
+    yield from exposed_items(content.records(), context.exposures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,64 +336,249 @@ class Gate:
 
 
 _GATES = (
-    Gate("personal_data", "texts", "item", personal_data, "personal data that anonymisation did not invent"),
-    Gate("crisis_care", "texts", "item", crisis_care, "a crisis without a tag of its risk"),
+    Gate(
+        "personal_data",
+        "texts",
+        "item",
+        personal_data,
+        "personal data that anonymisation did not invent",
+    ),
+    Gate("crisis_care", "texts", "item", crises_without_care, "a crisis without a tag of its risk"),
     Gate("leaked_prompts", "texts", "item", leaked_prompts, "instructions to a model"),
     Gate("minors", "texts", "item", minors, "an apparent minor in a romantic setting"),
-    Gate("companion_harm", "texts", "item", partial(seeming, HARM), "a companion's turn that seems to do harm", True),
-    Gate("explicit_content", "texts", "item", partial(seeming, EXPLICIT), "a companion's turn that seems sexual", True),
-    Gate("contracts", "records", "item", contracts, "a reference that breaks its subtask's contract"),
+    Gate("companion_harm", "texts", "item", companion_harm, "harm by the companion", True),
+    Gate("explicit_content", "texts", "item", explicit_content, "sexual content", True),
+    Gate(
+        "contracts", "records", "item", contracts, "a reference that breaks its subtask's contract"
+    ),
     Gate("licences", "records", "item", licences, "a licence that does not allow the release's"),
     Gate("ties", "votes", "item", ties, "an open tie"),
     Gate("decisions", "votes", "item", decisions, "a decision that is missing or against the item"),
-    Gate("near_duplicates", "texts", "release", near_duplicates, "items that say nearly the same as others"),
+    Gate(
+        "near_duplicates",
+        "texts",
+        "release",
+        near_duplicates,
+        "items that say nearly the same as others",
+    ),
     Gate("splits", "records", "release", splits, "a dialogue or person in two splits"),
     Gate("quotas", "records", "release", quotas, "fewer items than asked for"),
 )
 # Printed for people, who decide; it stops nothing.
-USER_HATE = Gate("user_hate", "texts", "item", user_hate, "hate in a user's words, for people to read")
+USER_HATE = Gate(
+    "user_hate", "texts", "item", hints.user_hate, "hate in a user's words, for people to read"
+)
+# The same, as guard and reviewer marked it.
+KNOWN_USERS = Gate(
+    "known_users", "texts", "item", known_users, "what could tell people who know a user who it is"
+)
+# By the gate whose readers they tell where to read first.
+_HINTS = (
+    Gate("crisis_care", "texts", "item", hints.crises, "a crisis without a tag of its risk"),
+    Gate(
+        "minors", "texts", "item", hints.minors_in_items, "an apparent minor in a romantic setting"
+    ),
+    Gate("companion_harm", "texts", "item", hints.harm_in_passages, "harm by the companion"),
+    Gate("explicit_content", "texts", "item", hints.explicit_in_passages, "sexual content"),
+)
 GATES: Mapping[str, Gate] = {gate.name: gate for gate in _GATES}
+# It exists where a release sets `risk`. To leave items out, it finds those of every exposed dialogue.
+OF_RISK = Gate(
+    REIDENTIFICATION,
+    "texts",
+    "release",
+    reidentification,
+    "users whom people who know them could recognise",
+)
+_OF_EXPOSED = Gate(REIDENTIFICATION, "texts", "release", exposed_dialogues, OF_RISK.stops)
+
+
+def gates_of(spec: ReleaseSpec) -> dict[str, Gate]:
+    """The gates of a release by name."""
+    return dict(GATES) if spec.risk is None else {**GATES, OF_RISK.name: OF_RISK}
+
+
+def leaving_gate(name: str) -> Gate:
+    """The gate by whose findings items are left out (`leave_out`)."""
+    return _OF_EXPOSED if name == REIDENTIFICATION else GATES[name]
+
+
+HINTS: Mapping[str, Gate] = {gate.name: gate for gate in _HINTS}
 MAY_ALLOW = [gate.name for gate in _GATES if gate.may_allow]
 LEAST_LETTERS = 8  # of an owner's reason
+UNREAD = "unread"  # in place of an item: whatever nobody has read for the gate
 
 
-def run_gates(content: ReleaseContent, context: GateContext, gates: Sequence[Gate] = _GATES) -> list[Finding]:
-    """The findings of gates, by default of all of them.
+def run_gates(
+    content: ReleaseContent, context: GateContext, gates: Sequence[Gate] = _GATES
+) -> list[Finding]:
+    """The findings of gates, by default of all of them."""
+    [findings] = run_groups(content, context, [gates])
+    return findings
 
-    Those that read each item alone run item by item, since they share what they have read of a text.
+
+def run_groups(
+    content: ReleaseContent,
+    context: GateContext,
+    groups: Sequence[Sequence[Gate]],
+    label: str = "running gates",
+) -> list[list[Finding]]:
+    """The findings of several groups of gates, apart, from one pass over the items.
+
+    Gates that read each item alone run item by item, since they share what they have read of a text.
     """
     parts = [
         *(ReleaseContent({TEST: (item,)}, (), content.personas) for item in content.items()),
         *(ReleaseContent({}, (case,), content.personas) for case in content.cases),
     ]
-    of_parts = [found for part in parts for gate in gates if gate.level == "item" for found in gate.run(part, context)]
-    of_all = [found for gate in gates if gate.level == "release" for found in gate.run(content, context)]
-    return [*dict.fromkeys(of_parts), *of_all]  # items share personas
+    findings: list[list[Finding]] = [[] for _ in groups]
+    for part in counted_items(label, parts):
+        for group, of_group in zip(groups, findings, strict=True):
+            for gate in group:
+                if gate.level == "item":
+                    of_group += gate.run(part, context)
+    for number, group in enumerate(groups):
+        of_all = [
+            found
+            for gate in group
+            if gate.level == "release"
+            for found in gate.run(content, context)
+        ]
+        findings[number] = [*dict.fromkeys(findings[number]), *of_all]  # items share personas
+    return findings
+
+
+_AT_MOST = re.compile(rf"{UNREAD}:([0-9]{{1,9}})", re.ASCII)
+
+
+def is_of_unread(allowed: Allowed) -> bool:
+    """Whether a permission is about what nobody has read, and not about an item by name."""
+    return allowed.item == UNREAD or _AT_MOST.fullmatch(allowed.item) is not None
+
+
+def most_unread(allowed: Allowed) -> int | None:
+    """Of how many unread items a permission holds at most; None where its owner named no number."""
+    number = _AT_MOST.fullmatch(allowed.item)
+    return None if number is None else int(number[1])
 
 
 def read_allowed(texts: Sequence[str]) -> tuple[Allowed, ...]:
-    """Read what an owner allows, `GATE:ITEM=REASON` each. Raises ConfigError."""
-    found = []
+    """Read what an owner allows: `GATE:ITEM=REASON`, `GATE:unread=REASON` or `GATE:unread:N=REASON` each.
+
+    Raises ConfigError.
+    """
+    found: list[Allowed] = []
     for text in texts:
         place, _, reason = text.partition("=")
         gate, _, item = place.partition(":")
-        if gate not in MAY_ALLOW or not item or sum(map(str.isalpha, reason)) < LEAST_LETTERS:
+        allowed = Allowed(gate, item, printable(" ".join(reason.split())))
+        of_unread = is_of_unread(allowed)
+        known: Sequence[str] = TESTED_GATES if of_unread else MAY_ALLOW
+        if gate not in known or not item or sum(map(str.isalpha, reason)) < LEAST_LETTERS:
+            form = "GATE:ITEM=REASON"
+            if of_unread or item.lower().startswith(f"{UNREAD}:"):
+                form = f"GATE:{UNREAD}=REASON or GATE:{UNREAD}:N=REASON, N a number of items"
+                known = TESTED_GATES
             least = f"the card prints the reason: at least {LEAST_LETTERS} letters"
-            raise ConfigError(f"--allow {quoted(text)}: write GATE:ITEM=REASON; gates: {', '.join(MAY_ALLOW)}; {least}")
-        found.append(Allowed(gate, item, printable(" ".join(reason.split()))))
+            raise ConfigError(
+                f"--allow {quoted(text)}: write {form}; gates: {', '.join(known)}; {least}"
+            )
+        if most_unread(allowed) == 0:
+            raise ConfigError(f"--allow {quoted(text)}: that allows nothing; leave it out")
+        if of_unread and any(is_of_unread(other) and other.gate == gate for other in found):
+            raise ConfigError(
+                f"--allow {quoted(text)}: what is unread for {gate} is allowed twice; leave one of them out"
+            )
+        found.append(allowed)
     return tuple(found)
 
 
-def hash_allowed(allowed: Sequence[Allowed], content: ReleaseContent, context: GateContext) -> list[dict[str, Any]]:
+def hash_allowed(
+    allowed: Sequence[Allowed], content: ReleaseContent, context: GateContext
+) -> list[dict[str, Any]]:
     """What is allowed as `release.json` holds it, with the hashes of what is found. Raises ConfigError."""
     records = []
     for one in sorted(allowed, key=str):
-        own = replace(content, splits={TEST: tuple(item for item in content.items() if item.id == one.item)})
-        found = GATES[one.gate].run(own, replace(context, allowed=()))
+        if is_of_unread(one):
+            continue
+        own = replace(
+            content, splits={TEST: tuple(item for item in content.items() if item.id == one.item)}
+        )
+        without = replace(context, allowed=())
+        found = GATES[one.gate].run(own, without)
+        # What words point at stops nothing where readers read, but stopped releases of earlier versions.
+        found += HINTS[one.gate].run(own, without)
         if not (texts := sorted({f.text for f in found if f.item == one.item})):
-            raise ConfigError(f"--allow {quoted(f'{one.gate}:{one.item}')}: the gate finds nothing there; leave it out")
+            raise ConfigError(
+                f"--allow {quoted(f'{one.gate}:{one.item}')}: the gate finds nothing there; leave it out"
+            )
         records.append(asdict(replace(one, texts=tuple(texts))))
     return records
+
+
+@strict_record
+class AllowedUnread:
+    """What an owner publishes although nobody has read it for a gate: of at most so many items, and why."""
+
+    gate: TestedGate
+    items: Annotated[int, Field(ge=1)]
+    reason: Text
+
+
+def count_unread(
+    allowed: Sequence[Allowed], untested: Sequence[Untested], risk: float | None = None
+) -> tuple[AllowedUnread, ...]:
+    """What is allowed of what nobody has read, with the number of items: those that are unread, or fewer where the
+    owner allowed fewer.
+
+    Raises ConfigError where nothing is unread and the owner named no number: with one, it may be in a script; and for
+    a gate that the release does not have. `risk`: of the specification.
+    """
+    by_gate = {one.gate: one for one in untested}
+    counted: list[AllowedUnread] = []
+    for one in sorted(allowed, key=str):
+        if not is_of_unread(one):
+            continue
+        gate = next(gate for gate in TESTED_GATES if gate == one.gate)
+        most = most_unread(one)
+        if gate == REIDENTIFICATION and risk is None:
+            name = quoted(f"{one.gate}:{one.item}")
+            raise ConfigError(
+                f"--allow {name}: the release has no such gate; set `risk` in its specification, or leave it out"
+            )
+        if gate not in by_gate:
+            if most is None:
+                raise ConfigError(
+                    f"--allow {quoted(f'{one.gate}:{UNREAD}')}: every item was read for it; leave it out"
+                )
+            continue
+        unread = len(by_gate[gate].items)
+        counted.append(
+            AllowedUnread(
+                gate=gate, items=unread if most is None else min(most, unread), reason=one.reason
+            )
+        )
+    return tuple(counted)
+
+
+def allow_unread(
+    untested: Sequence[Untested], allowed: Sequence[AllowedUnread]
+) -> tuple[Untested, ...]:
+    """The gates with unread items, with the owner's reason where no more of them are unread than the owner allowed.
+
+    Where more are, they say how many the owner allowed.
+    """
+    permissions = {one.gate: one for one in allowed}
+    marked: list[Untested] = []
+    for one in untested:
+        permission = permissions.get(one.gate)
+        if permission is None:
+            marked.append(one)
+        elif len(one.items) <= permission.items:
+            marked.append(replace(one, allowed=permission.reason))
+        else:
+            marked.append(replace(one, at_most=permission.items))
+    return tuple(marked)
 
 
 def read_hashed(records: object, where: str) -> tuple[Allowed, ...]:
@@ -479,3 +587,8 @@ def read_hashed(records: object, where: str) -> tuple[Allowed, ...]:
     if not all(one.texts and one.gate in MAY_ALLOW for one in allowed):
         raise DataError(f"{where}: facts.allowed: not what a build writes; get the release again")
     return tuple(allowed)
+
+
+def read_allowed_unread(records: object, where: str) -> tuple[AllowedUnread, ...]:
+    """What `count_unread` gave, as `release.json` holds it. Raises DataError."""
+    return tuple(read_record(list[AllowedUnread], records, f"{where}: facts.allowed_unread"))

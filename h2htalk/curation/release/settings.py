@@ -8,27 +8,37 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from h2htalk.curation.licences import find_licence
-from h2htalk.curation.stages import FilePath, SplitName, read_section
+from h2htalk.curation.stages import FilePath, ReleaseName, SplitName, read_section
 from h2htalk.data.files import read_json_object, read_toml
 from h2htalk.data.records import Text
 from h2htalk.data.releases.release_folder import DEV
+from h2htalk.data.scenario import Risk
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.errors import ConfigError, quoted, suggest
 
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=96)]
 _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")]
-_Date = Annotated[str, AfterValidator(lambda text: text and datetime.date.fromisoformat(text).isoformat())]
+_Date = Annotated[
+    str, AfterValidator(lambda text: text and datetime.date.fromisoformat(text).isoformat())
+]
 # Without control characters and direction marks.
 _Homepage = Annotated[str, StringConstraints(pattern=r"^((https?://|mailto:)[^\s\p{C}]+)?$")]
-_Contact = Annotated[str, StringConstraints(pattern=r"^((https?://|mailto:)[^\s\p{C}]+|[^\s\p{C}:@]+@[^\s\p{C}:@]+)?$")]
+_Contact = Annotated[
+    str,
+    StringConstraints(pattern=r"^((https?://|mailto:)[^\s\p{C}]+|[^\s\p{C}:@]+@[^\s\p{C}:@]+)?$"),
+]
 _Points = Annotated[float, Field(ge=1, le=5)]
 _Count = Annotated[int, Field(ge=0, le=10_000_000)]
 TOTAL = "total"
+ALL: Literal["all"] = "all"  # in place of a number: whatever people accepted
+# How many items a split gets of a subtask.
+Quota = int | Literal["all"]
+_Quota = _Count | Literal["all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +88,49 @@ class ReleaseSpec:
     rounds: tuple[FilePath, ...] = ()
     date: _Date = ""
     seed: int = 0
-    quotas: Mapping[str, _Count] = field(default_factory=dict)
+    quotas: Mapping[str, _Quota] = field(default_factory=dict)
     dev: _Count = 0
-    previous: SplitName = ""
+    previous: ReleaseName = ""
     cases: FilePath = ""
     personas: FilePath = ""
     exclude: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    crisis_risk: Mapping[str, Risk] = field(default_factory=dict)
+    risk: Annotated[float, Field(gt=0, lt=1)] | None = None
     other_splits: tuple[SplitName, ...] = ("mini",)
     acceptance: Acceptance = field(default_factory=Acceptance)
     card: CardSettings = field(default_factory=CardSettings)
 
-    def quota_of(self) -> dict[str, int]:
-        """Subtask -> items of `test`: as given, or Table 1's number scaled to `total` by largest remainder; `dev`."""
+    def quota_of(self) -> dict[str, Quota]:
+        """Subtask -> items of `test`, and `dev` -> those of `dev`, unless that is 0.
+
+        A subtask's quota is the one given for it, or `all` where `total` is, or else Table 1's number scaled to `total`
+        by largest remainder.
+        """
         total = self.quotas.get(TOTAL, TOTAL_COUNT)
-        exact = {name: subtask.count * total / TOTAL_COUNT for name, subtask in SUBTASKS.items()}
-        left = total - sum(map(int, exact.values()))
-        one_more = sorted(exact, key=lambda name: int(exact[name]) - exact[name])[:left]
-        found = {name: self.quotas.get(name, int(share) + (name in one_more)) for name, share in exact.items()}
-        return found | ({DEV: self.dev} if self.dev else {})
+        quotas: dict[str, Quota] = {}
+        if isinstance(total, int):
+            quotas.update(_scaled_to(total))
+        else:
+            quotas.update(dict.fromkeys(SUBTASKS, total))
+        for name in SUBTASKS:
+            if name in self.quotas:
+                quotas[name] = self.quotas[name]
+        if self.dev:
+            quotas[DEV] = self.dev
+        return quotas
+
+
+def _scaled_to(total: int) -> dict[str, int]:
+    """Table 1's numbers scaled to `total` items by largest remainder."""
+    exact = {name: subtask.count * total / TOTAL_COUNT for name, subtask in SUBTASKS.items()}
+    scaled = {name: int(share) for name, share in exact.items()}
+    left = total - sum(scaled.values())
+    by_remainder = sorted(exact, key=lambda name: scaled[name] - exact[name])
+    for name in by_remainder[:left]:
+        scaled[name] += 1
+    return scaled
 
 
 def read_release_spec(path: Path) -> ReleaseSpec:
@@ -128,11 +161,17 @@ def _spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
     for name in spec.quotas:
         if name != TOTAL and name not in SUBTASKS:
             choice = f"choose from {TOTAL}, {', '.join(SUBTASKS)}"
-            raise ConfigError(f"{where}: quotas: no subtask {quoted(name)}; {suggest(name, SUBTASKS)}{choice}")
+            raise ConfigError(
+                f"{where}: quotas: no subtask {quoted(name)}; {suggest(name, SUBTASKS)}{choice}"
+            )
     known = find_licence(spec.licence)
     if known is None or known.id != spec.licence:
         example = known.id if known else "one such as CC-BY-4.0"
-        raise ConfigError(f"{where}: licence {quoted(spec.licence)} is not an SPDX identifier; write {example}")
+        raise ConfigError(
+            f"{where}: licence {quoted(spec.licence)} is not an SPDX identifier; write {example}"
+        )
     if not (any(spec.quota_of().values()) or spec.cases):
-        raise ConfigError(f"{where}: the specification chooses no item; set `quotas`, `dev` or `cases`")
+        raise ConfigError(
+            f"{where}: the specification chooses no item; set `quotas`, `dev` or `cases`"
+        )
     return spec

@@ -56,7 +56,9 @@ class Calibration:
     bpde: float | None  # in nats, 0 to ln 3
     conflict: bool  # whether the verdicts of the two orders differ
     status: str = "scored"  # or why not
-    prefers: Literal["first", "second"] | None = None  # in a conflict the position that wins in both orders
+    prefers: Literal["first", "second"] | None = (
+        None  # in a conflict the position that wins in both orders
+    )
 
     @property
     def scored(self) -> bool:
@@ -81,11 +83,15 @@ def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0) -> Cali
         scored = [_exact(sample) for sample in asked if sample.scored]
         if scored and len(scored) >= min(2, len(asked)):
             # Exact means of decimal scores do not depend on their order, unlike those of floats.
-            mean_a, mean_b = (sum(side, Fraction(0)) / len(scored) for side in zip(*scored, strict=True))
+            mean_a, mean_b = (
+                sum(side, Fraction(0)) / len(scored) for side in zip(*scored, strict=True)
+            )
             means[order] = mean_a, mean_b
     if len(means) < len(ORDERS):
         reasons = Counter(sample.status for sample in samples if not sample.scored)
-        why = min(reasons, key=lambda name: (-reasons[name], name)) if reasons else "too few samples"
+        why = (
+            min(reasons, key=lambda name: (-reasons[name], name)) if reasons else "too few samples"
+        )
         return Calibration(None, None, None, None, False, f"unscored: {why}")
     mean_a, mean_b = (sum(side, Fraction(0)) / 2 for side in zip(*means.values(), strict=True))
     ab, ba = (_verdict(*means[order], exact) for order in ORDERS)
@@ -95,7 +101,11 @@ def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0) -> Cali
         score_b=float(mean_b),
         bpde=entropy(_verdict(*_exact(sample), exact) for sample in samples if sample.scored),
         conflict=ab != ba,
-        prefers="first" if (ab, ba) == ("win", "lose") else "second" if (ab, ba) == ("lose", "win") else None,
+        prefers="first"
+        if (ab, ba) == ("win", "lose")
+        else "second"
+        if (ab, ba) == ("lose", "win")
+        else None,
     )
 
 

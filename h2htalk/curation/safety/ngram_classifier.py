@@ -30,7 +30,10 @@ _Features = tuple[list[tuple[int, int]], NDArray[np.int64], NDArray[np.int64]]
 
 # Without scales: added to the number of features, so that the score of "yes i hope" is moderate.
 SMOOTH = 40
-_WORDS = {"splitmix": re.compile(r"[a-z0-9*]+|[^\sa-z0-9]"), "fibonacci": re.compile(r"[^\W_]+(?:'[^\W_]+)?")}
+_WORDS = {
+    "splitmix": re.compile(r"[a-z0-9*]+|[^\sa-z0-9]"),
+    "fibonacci": re.compile(r"[^\W_]+(?:'[^\W_]+)?"),
+}
 _SENTENCE, _CLAUSE = re.compile(r"[^.!?;]+[.!?;]*"), re.compile(r"[^.!?;,:]*[.!?;,:]*")
 _ENDS = "\n。！？!?；;.…"
 # 2^64 divided by the golden ratio, and the multipliers of splitmix64.
@@ -56,8 +59,12 @@ class Features:
     words: tuple[int, ...]  # and of words
     gaps: bool  # whether pairs of units (words, or characters) with one or two between them count
     window: int  # characters of a reading at most
-    sentences: bool  # whether readings are the start of a text and each sentence; else consecutive windows
-    clauses: bool = False  # whether readings are runs of whole clauses, of at most `window` characters
+    sentences: (
+        bool  # whether readings are the start of a text and each sentence; else consecutive windows
+    )
+    clauses: bool = (
+        False  # whether readings are runs of whole clauses, of at most `window` characters
+    )
 
     def readings(self, folded: str) -> list[tuple[int, int]]:
         """The places of the readings of a folded text; none for an empty text. Linear in the text."""
@@ -76,23 +83,34 @@ class Features:
         """The distinct features of folded texts, sorted: the number of the text times 2 ** bits, plus the bucket."""
         around = "  " if self.words and self.hashing == "splitmix" else "\x02\x03"
         marked = [f"{around[0]}{text}{around[1]}" for text in texts]
-        units = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
+        units = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), "<u4").astype(
+            np.uint64
+        )
         owners = np.repeat(np.arange(len(texts)), [len(text) for text in marked])
         found = self._runs(units, owners, self.characters, 1)
         if self.words:
             found_words = (_WORDS[self.hashing].findall(text) for text in texts)
-            words = [[2, *(zlib.crc32(w.encode("utf-8", "surrogatepass")) for w in line), 3] for line in found_words]
+            words = [
+                [2, *(zlib.crc32(w.encode("utf-8", "surrogatepass")) for w in line), 3]
+                for line in found_words
+            ]
             units = np.array([code for line in words for code in line], np.uint64)
             owners = np.repeat(np.arange(len(texts)), [len(line) for line in words])
             found += self._runs(units, owners, self.words, 2)
         for gap in (2, 3) if self.gaps else ():
             first = _mixed(units[:-gap] + np.uint64(48))
-            found.append(self._keys(_mixed(first ^ (units[gap:] * np.uint64(_GOLDEN))), owners, gap))
+            found.append(
+                self._keys(_mixed(first ^ (units[gap:] * np.uint64(_GOLDEN))), owners, gap)
+            )
         keys: NDArray[np.int64] = np.sort(np.concatenate(found))  # `np.unique` takes twice as long
         return keys[np.diff(keys, prepend=-1) > 0]
 
     def _runs(
-        self, units: NDArray[np.uint64], owners: NDArray[np.int64], lengths: Sequence[int], kind: int
+        self,
+        units: NDArray[np.uint64],
+        owners: NDArray[np.int64],
+        lengths: Sequence[int],
+        kind: int,
     ) -> list[NDArray[np.int64]]:
         """The keys of all n-grams of these lengths within one text; `kind` distinguishes the units."""
         golden, turn = np.uint64(_GOLDEN), np.uint64(29)
@@ -106,17 +124,23 @@ class Features:
                 running ^= running >> turn
                 hashes = (running + np.uint64(length)) * golden
             else:
-                running = (running ^ (running >> turn)) * np.uint64(_FIRST) if length > 1 else running
+                running = (
+                    (running ^ (running >> turn)) * np.uint64(_FIRST) if length > 1 else running
+                )
                 running = running + (added if length > 1 else added * golden)
                 hashes = _mixed(running + np.uint64(length))
             if length in lengths:
                 found.append(self._keys(hashes, owners, length - 1))
         return found
 
-    def _keys(self, hashes: NDArray[np.uint64], owners: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
+    def _keys(
+        self, hashes: NDArray[np.uint64], owners: NDArray[np.int64], reach: int
+    ) -> NDArray[np.int64]:
         """Keys of the hashes of n-grams that end `reach` units after their start, within one text."""
         first = owners[: len(hashes)]
-        keys: NDArray[np.int64] = (first << self.bits) | (hashes >> np.uint64(64 - self.bits)).astype(np.int64)
+        keys: NDArray[np.int64] = (first << self.bits) | (
+            hashes >> np.uint64(64 - self.bits)
+        ).astype(np.int64)
         inside: NDArray[np.int64] = keys[first == owners[reach:]]
         return inside
 
@@ -127,7 +151,9 @@ class NgramClassifier:
 
     language: Language
     features: Features
-    rows: NDArray[np.int8]  # weights in units of the manifest's `scale`, and perhaps the scales of buckets
+    rows: NDArray[
+        np.int8
+    ]  # weights in units of the manifest's `scale`, and perhaps the scales of buckets
     manifest: Mapping[str, Any]
 
     def high(self) -> float:
@@ -157,7 +183,9 @@ class NgramClassifier:
         # Rounded, so that the last digits, which differ between machines, decide no threshold.
         totals = (sums / norms + self.manifest["bias"]).round(9)
         best = int(totals.argmax())
-        return Reading(round(1 / (1 + math.exp(-max(-50.0, min(50.0, totals[best])))), 9), *spans[best])
+        return Reading(
+            round(1 / (1 + math.exp(-max(-50.0, min(50.0, totals[best])))), 9), *spans[best]
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,17 +196,25 @@ class JointClassifier:
     weights: NDArray[np.int8]
     manifest: Mapping[str, Any]
 
-    def scores(self, owners: NDArray[np.int64], buckets: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+    def scores(
+        self, owners: NDArray[np.int64], buckets: NDArray[np.int64], count: int
+    ) -> NDArray[np.float64]:
         """The scores of `count` readings (rows) by each classifier; `owners` names the reading of each bucket."""
         if not count:
             return np.zeros((0, self.weights.shape[1]))
-        sums = np.add.reduceat(self.weights[buckets], np.searchsorted(owners, np.arange(count)), dtype=np.int32)
+        sums = np.add.reduceat(
+            self.weights[buckets], np.searchsorted(owners, np.arange(count)), dtype=np.int32
+        )
         norms = np.sqrt(np.bincount(owners, minlength=count) + SMOOTH)
-        scores: NDArray[np.float64] = sums * self.manifest["scales"] / norms[:, None] + self.manifest["biases"]
+        scores: NDArray[np.float64] = (
+            sums * self.manifest["scales"] / norms[:, None] + self.manifest["biases"]
+        )
         return scores
 
 
-def _read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Features, NDArray[np.int8]]:
+def _read_rows(
+    folder: str, language: Language
+) -> tuple[Mapping[str, Any], Features, NDArray[np.int8]]:
     """The manifest, the features and the weights (rows times buckets) in a folder of the package. Raises DataError."""
     home = Path(__file__).parent / folder
     try:
@@ -224,12 +260,20 @@ def read_together(texts: Iterable[str], features: Features) -> None:
         if len(_READ) + len(several) > _REMEMBERED:
             _READ.clear()
         spans = [features.readings(text) for text in several]
-        keys = features.keys([text[start:end] for text, own in zip(several, spans, strict=True) for start, end in own])
+        keys = features.keys(
+            [
+                text[start:end]
+                for text, own in zip(several, spans, strict=True)
+                for start, end in own
+            ]
+        )
         owners, buckets = keys >> features.bits, keys & ((1 << features.bits) - 1)
         firsts = np.cumsum([0, *map(len, spans)])
         cuts = np.searchsorted(owners, firsts[1:-1])
         parts = zip(np.split(owners, cuts), np.split(buckets, cuts), strict=True)
-        for text, own, first, (reading, bucket) in zip(several, spans, firsts[:-1], parts, strict=True):
+        for text, own, first, (reading, bucket) in zip(
+            several, spans, firsts[:-1], parts, strict=True
+        ):
             _READ[text, features] = own, reading - first, bucket
 
 
@@ -238,7 +282,11 @@ def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
     start = 0
     while len(folded) - start > limit:
         stretch, half = folded[start : start + limit], limit // 2
-        cut = 1 + max(stretch.rfind(end, half) for end in _ENDS) or 1 + stretch.rfind(" ", half) or limit
+        cut = (
+            1 + max(stretch.rfind(end, half) for end in _ENDS)
+            or 1 + stretch.rfind(" ", half)
+            or limit
+        )
         yield start, start + cut
         start += cut
     yield start, len(folded)

@@ -8,9 +8,11 @@ companion's turn that plainly does harm.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from h2htalk.curation.reading.guards import Verdict
+from h2htalk.curation.reading.question import MessageFinding
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.crisis import HINT, MINOR, POSSIBLE, TAGS
 from h2htalk.curation.safety.evidence import Evidence
@@ -19,8 +21,11 @@ from h2htalk.data.scenario import Dialogue
 
 Action = Literal["keep", "keep_tag", "review", "remove"]
 Risk = Literal["none", "elevated", "high"]
-Safety = Literal["safe", "unsafe", "controversial", "undecided"]
-Explicit = Literal["remove", "tag"]  # what `[safety] explicit` may say of sexual content between adults
+Explicit = Literal[
+    "remove", "tag"
+]  # what `[safety] explicit` may say of sexual content between adults
+
+Talk = Literal["companion", "people"]  # what `[safety] talk` may say of who answers the user
 
 # From the first score on a lexicon rule is enough by itself, from the second on it is a second piece of evidence.
 ALONE, SECOND = 0.8, 0.5
@@ -33,8 +38,20 @@ BESIDE = 0.35  # the least score of the classifier beside an attack on a group
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
 REVIEWED = (MINORS, "prompt_leak", "crisis.encouragement", "grooming", HARM)
-DOUBTS, SPARED = {POSSIBLE, HINT}, ("offensive.", POLITICAL)  # what may be a crisis is not removed for the latter
+DOUBTS, SPARED = (
+    {POSSIBLE, HINT},
+    ("offensive.", POLITICAL),
+)  # what may be a crisis is not removed for the latter
 _GRAVE = ("crisis.plan", "crisis.means", "crisis.ideation")
+PERSONAL = "personal_data"  # that a guard found left
+# The tags of the dangers that a guard found. Those of the words name sorts of a crisis; a reader names any danger.
+DANGERS: Mapping[str, str] = {
+    "own_now": "crisis.danger",
+    "own_past": "crisis.past",
+    "other_now": "crisis.third_party",
+    "other_past": "crisis.third_party",
+}
+GRAVEST = 3  # the severity of harm by a companion that removes a dialogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +59,9 @@ class Assessment:
     """The decision on a dialogue."""
 
     action: Action  # `keep_tag`: kept with its reasons as tags; `review`: kept, undecided
-    reasons: tuple[str, ...]  # codes of the taxonomy, sorted (`crisis.ideation`, `offensive.hate`); empty for `keep`
+    reasons: tuple[
+        str, ...
+    ]  # codes of the taxonomy, sorted (`crisis.ideation`, `offensive.hate`); empty for `keep`
     risk: Risk  # of a crisis: `high` for plain words about wanting to die, a plan or an attempt; else `elevated`
     evidence: tuple[Evidence, ...]  # by turn
     explicit: Explicit = "remove"  # the setting by which it was weighed
@@ -61,11 +80,19 @@ class Assessment:
     def to_dict(self) -> dict[str, Any]:
         """The record, without text."""
         evidence = [one.to_dict() for one in self.evidence]
-        return {"action": self.action, "reasons": list(self.reasons), "risk": self.risk, "evidence": evidence}
+        return {
+            "action": self.action,
+            "reasons": list(self.reasons),
+            "risk": self.risk,
+            "evidence": evidence,
+        }
 
 
 def decide_safety(
-    dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Mapping[str, float], explicit: Explicit = "remove"
+    dialogue: Dialogue,
+    detections: Sequence[Evidence],
+    thresholds: Mapping[str, float],
+    explicit: Explicit = "remove",
 ) -> Assessment:
     """Decide over the evidence of all layers on a dialogue, in any order.
 
@@ -74,12 +101,20 @@ def decide_safety(
     of both from which on a person decides such a dialogue. `explicit`: whether sexual content between adults removes or
     tags.
     """
-    evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
+    evidence = tuple(
+        sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score))
+    )
     # The crisis is the seeker's; that the seeker is a child is a tag, not a crisis.
-    of_seeker = [one for one in evidence if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"]
+    of_seeker = [
+        one
+        for one in evidence
+        if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"
+    ]
     crisis = {one.category for one in of_seeker} - {MINOR}
     risk: Risk = "elevated" if crisis else "none"
-    if crisis and any(one.layer == "crisis" and one.category in _GRAVE and one.score >= SURE for one in evidence):
+    if crisis and any(
+        one.layer == "crisis" and one.category in _GRAVE and one.score >= SURE for one in evidence
+    ):
         risk = "high"
 
     def decision(action: Action, codes: set[str]) -> Assessment:
@@ -88,7 +123,9 @@ def decide_safety(
     found = {one.category for one in evidence}
     likely = {one.category for one in evidence if one.layer == LAYER and one.score >= REVIEW}
     sure = {one.category for one in evidence if one.layer == LAYER and one.score >= REMOVE}
-    hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE} | (sure & {HARM})
+    hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE} | (
+        sure & {HARM}
+    )
     if MINOR in found and EXPLICIT in likely:  # nobody has to read that
         hard.add(MINORS)
     if hard:
@@ -122,11 +159,15 @@ def _weigh(
             yield one.category, True
         elif family == "spam" and one.layer == "lexicon" and one.score >= SECOND:
             yield one.category, one.score >= ALONE
-        elif (one.category == MINORS and one.score >= SECOND) or one.category == "crisis.encouragement":
+        elif (
+            one.category == MINORS and one.score >= SECOND
+        ) or one.category == "crisis.encouragement":
             yield one.category, False
     yield from ((code, False) for code in likely)
     words = [one for one in evidence if one.category == EXPLICIT and one.layer != LAYER]
-    sexual = {one.turn for one in words if one.score > SECOND or (MINOR in tags and one.score == SECOND)}
+    sexual = {
+        one.turn for one in words if one.score > SECOND or (MINOR in tags and one.score == SECOND)
+    }
     if (sexual or EXPLICIT in likely) and MINOR in tags:
         yield from ((code, False) for code in (EXPLICIT, MINORS))
     elif sexual or EXPLICIT in sure:
@@ -156,13 +197,23 @@ def _weigh_offence(
         here = {(one.layer, one.category): one.score for one in evidence if one.turn == turn}
         kinds = _kinds(here, thresholds, single, message.role)
         code = "offensive.hate" if kinds & {"slur", "attack", "masked"} else "offensive.abuse"
-        mentioned, score = ("mention", "mention") in here, here.get(("classifier", "offensive"), 0.0)
-        doubted = bool(kinds) or score + here.get(("masked", "offensive"), 0.0) >= 2 * thresholds["doubt"]
-        listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
+        mentioned, score = (
+            ("mention", "mention") in here,
+            here.get(("classifier", "offensive"), 0.0),
+        )
+        doubted = (
+            bool(kinds) or score + here.get(("masked", "offensive"), 0.0) >= 2 * thresholds["doubt"]
+        )
+        listed = any(
+            here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND
+            for name in ("abuse", "hate", "slur")
+        )
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
             if not (reported or mentioned):
-                proved.append((code, len(kinds) > 2 or (message.role == "companion" and "abuse" in kinds)))
+                proved.append(
+                    (code, len(kinds) > 2 or (message.role == "companion" and "abuse" in kinds))
+                )
         elif not mentioned and (
             "classifier" in kinds or (listed and score >= thresholds["low"]) or (single and doubted)
         ):
@@ -171,7 +222,9 @@ def _weigh_offence(
     return {code for code, _ in proved if plain}, doubtful
 
 
-def _kinds(here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float], single: bool, role: str) -> set[str]:
+def _kinds(
+    here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float], single: bool, role: str
+) -> set[str]:
     """The kinds of evidence for the removal of one message, of the scores of each layer and category."""
     holding = {
         "slur": here.get(("lexicon", "offensive.slur"), 0) >= SECOND,
@@ -183,22 +236,22 @@ def _kinds(here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float
     score = here.get(("classifier", "offensive"), 0.0)
     sure = score >= thresholds["single" if single else "high"]
     # Beside another kind the classifier may be less sure.
-    if sure or (single and kinds and score >= (thresholds["low"] if kinds & {"slur", "abuse"} else BESIDE)):
+    if sure or (
+        single and kinds and score >= (thresholds["low"] if kinds & {"slur", "abuse"} else BESIDE)
+    ):
         kinds.add("classifier")
-    if sure and ("group", "group.named") in here and here.get(("masked", "offensive"), 0.0) >= thresholds["masked"]:
+    if (
+        sure
+        and ("group", "group.named") in here
+        and here.get(("masked", "offensive"), 0.0) >= thresholds["masked"]
+    ):
         kinds.add("masked")
     return kinds
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A guard's verdict, and our codes of its categories by the guard's names."""
-
-    safety: Safety
-    categories: Mapping[str, str] = field(default_factory=dict)
-
-
-def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evidence] = ()) -> Assessment:
+def apply_verdict(
+    assessment: Assessment, verdict: Verdict, unread: Sequence[Evidence] = ()
+) -> Assessment:
     """Apply a guard's verdict to an undecided assessment; `unread`: evidence in texts that the guard was not sent.
 
     `unsafe` removes for the guard's categories, but a crisis is kept and tagged; `safe` keeps a dialogue with its tags,
@@ -218,10 +271,16 @@ def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evi
         risk = assessment.risk if assessment.risk != "none" else "elevated"
         harm = any(one.layer == LAYER for one in assessment.evidence)
         doubted = verdict.safety == "unsafe" and not only_tagged and harm
-        return decision("review" if doubted or assessment.action == "review" else "keep_tag", crisis | reasons, risk)
+        return decision(
+            "review" if doubted or assessment.action == "review" else "keep_tag",
+            crisis | reasons,
+            risk,
+        )
     if verdict.safety == "unsafe" and codes:
         in_doubt = any(one.category in DOUBTS for one in assessment.evidence)
-        in_doubt |= MINOR in reasons and not any(one.layer == LAYER for one in assessment.evidence)  # a report
+        in_doubt |= MINOR in reasons and not any(
+            one.layer == LAYER for one in assessment.evidence
+        )  # a report
         return decision("review" if in_doubt else "remove", codes | reasons)
     if only_tagged and reasons == tags:
         return decision("keep_tag", tags)
@@ -231,3 +290,70 @@ def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evi
     ):
         return decision("keep_tag" if tags | tagged else "keep", tags)
     return decision("review", reasons, assessment.risk)
+
+
+def apply_findings(
+    dialogue: Dialogue, assessment: Assessment, findings: Sequence[MessageFinding]
+) -> Assessment:
+    """Apply what a guard found at the messages of a dialogue that is kept.
+
+    A danger and a user under 18 are tags. Harm by the companion, explicit content (`Assessment.explicit`), and personal
+    data are for review; the gravest harm and the companion's explicit content remove, but not where there may be a
+    crisis. Explicit content by the companion to somebody under 18 removes in any case. What is in doubt is for review:
+    harm, and a danger, which is a possible crisis.
+    """
+    codes = set(assessment.reasons) | _tags_of(findings)
+    is_minor = MINOR in codes
+    hard: set[str] = set()
+    plain: set[str] = set()
+    doubtful: set[str] = set()
+    for finding in findings:
+        by_companion = dialogue.messages[finding.turn].role == "companion"
+        is_sure = by_companion and not finding.unsure
+        if finding.harm_in_doubt:
+            doubtful.add(HARM)
+        elif finding.harmful:
+            (plain if is_sure and finding.severity >= GRAVEST else doubtful).add(HARM)
+        if finding.explicit and is_minor:
+            doubtful |= {EXPLICIT, MINORS}
+            if is_sure:
+                hard.add(MINORS)
+        elif finding.explicit and assessment.explicit == "tag":
+            codes.add(EXPLICIT)
+        elif finding.explicit:
+            (plain if is_sure else doubtful).add(EXPLICIT)
+        if finding.danger_in_doubt:
+            doubtful.add(POSSIBLE)
+        if finding.personal_data:
+            doubtful.add(PERSONAL)
+    reasons = codes | plain | doubtful
+    may_be_crisis = any(code.startswith(TAGS) for code in reasons)
+    may_be_crisis |= any(one.category in DOUBTS for one in assessment.evidence)
+    action = assessment.action
+    if hard or (plain and not may_be_crisis):
+        action = "remove"
+    elif plain or doubtful:
+        action = "review"
+    elif reasons and action == "keep":
+        action = "keep_tag"
+    risk = _risk_of(assessment.risk, findings)
+    return replace(assessment, action=action, reasons=tuple(sorted(reasons)), risk=risk)
+
+
+def _tags_of(findings: Sequence[MessageFinding]) -> set[str]:
+    """The tags of what a guard found: whose danger and when, and that the user is under 18."""
+    tags = {DANGERS[finding.danger] for finding in findings if finding.danger in DANGERS}
+    if any(finding.under_18 for finding in findings):
+        tags.add(MINOR)
+    return tags
+
+
+def _risk_of(known: Risk, findings: Sequence[MessageFinding]) -> Risk:
+    """The risk by what a guard found: high for a danger of the user's now that the words or another message confirm."""
+    present = [
+        finding for finding in findings if finding.danger == "own_now" and not finding.unsure
+    ]
+    if known == "high" or (present and (known != "none" or len(present) > 1)):
+        return "high"
+    may_be = any(finding.danger in DANGERS or finding.danger_in_doubt for finding in findings)
+    return "elevated" if may_be else known

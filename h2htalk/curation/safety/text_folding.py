@@ -40,7 +40,11 @@ class _Table(dict[int, str]):
         else:
             spelled = unicodedata.normalize("NFKC", character)
             if name.startswith(_ACCENTED) and not character.isascii():
-                plain = (c for c in unicodedata.normalize("NFKD", character) if not unicodedata.combining(c))
+                plain = (
+                    c
+                    for c in unicodedata.normalize("NFKD", character)
+                    if not unicodedata.combining(c)
+                )
                 spelled = "".join(plain) or spelled
             folded = simplified(spelled).lower()
         self[code] = folded

@@ -13,22 +13,42 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from json import JSONDecodeError
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
 import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, errors
+from huggingface_hub.utils import _http
 
-from h2htalk.data.erasure.folder_kinds import read_erased, remove_for_good, require_published_erased
-from h2htalk.data.files import masked, refuse_links, require_new_folder, write_problem, writing
+from h2htalk.data.bounded.hub_replies import BOUNDS, bound_replies
+from h2htalk.data.erasure.folder_kinds import (
+    read_erased,
+    remove_for_good,
+    require_published_erased,
+    require_published_tested,
+)
+from h2htalk.data.files import refuse_links, require_new_folder, write_problem, writing
 from h2htalk.data.links import add_link
 from h2htalk.data.releases import release_folder as releases
-from h2htalk.errors import ConfigError, DataError, HubError, PublishError, counted, listed, quoted, shorten, suggest
+from h2htalk.errors import (
+    ConfigError,
+    DataError,
+    HubError,
+    PublishError,
+    counted,
+    listed,
+    quoted,
+    shorten,
+    suggest,
+)
+from h2htalk.masking import hold_key, mask_held
 from h2htalk.version import __version__
 
 DATASET = "dataset"
@@ -37,9 +57,11 @@ COMMIT = re.compile("[0-9a-f]{40}")
 _HEADER = re.compile(r"\s*---\r?\n.*?\r?\n---\s*", re.DOTALL)  # of a card
 ATTRIBUTES = ".gitattributes"  # which files are LFS objects: the Hub's own
 TOKEN = "HF_TOKEN"
+XET = "HF_HUB_DISABLE_XET"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 TIMEOUT = 120.0  # seconds of silence in a connection: a commit of many files takes the Hub a minute
 LONGEST_STOP = 5.0  # seconds after Ctrl-C
+_INTERRUPTED, _LEFT = "interrupted", "left"  # what happened to a command that talks to the Hub
 AGAIN = "run the same command again"
 _ADVICE = {
     401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
@@ -47,8 +69,12 @@ _ADVICE = {
     412: f"somebody else changed it meanwhile; {AGAIN}",
     429: f"wait some minutes and {AGAIN}",
 }
-_ADVICE |= dict.fromkeys((403, 413), f"check that {TOKEN} may write there, and the storage that its owner has left")
-_HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]  # of httpx or httpx2, by the client's version
+_ADVICE |= dict.fromkeys(
+    (403, 413), f"check that {TOKEN} may write there, and the storage that its owner has left"
+)
+_HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[
+    0
+]  # of httpx or httpx2, by the client's version
 
 
 def hub_api(write_to: str = "") -> HfApi:
@@ -56,17 +82,76 @@ def hub_api(write_to: str = "") -> HfApi:
 
     `write_to`: what it must be able to write to. Raises ConfigError where it has no token for that.
     """
-    if (token := read_token()) is None and write_to:
-        needed = f"make a token with write access to {write_to}"
-        raise ConfigError(f"{TOKEN} is not set: {needed} at {TOKENS_PAGE}, then export {TOKEN}=...")
-    huggingface_hub.get_session().timeout = TIMEOUT
-    for handler in logging.getLogger("huggingface_hub").handlers:  # it logs what servers say in headers
+    token = read_token()
+    if token is None and write_to:
+        raise ConfigError(
+            f"{TOKEN} is not set: make a token with write access to {write_to}"
+            f" at {TOKENS_PAGE}, then export {TOKEN}=..."
+        )
+    bound_session()
+    for handler in logging.getLogger(
+        "huggingface_hub"
+    ).handlers:  # it logs what servers say in headers
         handler.addFilter(_mask_record)
     return HfApi(token=token or False, library_name="h2htalk", library_version=__version__)
 
 
+def bound_session() -> None:
+    """Bound the replies of the client's session, and of those that it opens in its place after errors."""
+    global _bounded_factory
+    # A user's own, or the client's: it has no public name.
+    factory = getattr(_http, "_GLOBAL_CLIENT_FACTORY", None)
+    if factory is None:  # of a version that keeps it elsewhere
+        _bound_client(huggingface_hub.get_session())
+    elif factory is not _bounded_factory:
+
+        def open_bounded() -> Any:
+            return _bound_client(factory())
+
+        _bounded_factory = open_bounded
+        huggingface_hub.set_client_factory(open_bounded)
+
+
+_bounded_factory: Callable[[], Any] | None = None
+
+
+def _bound_client(client: Any) -> Any:
+    client.timeout = TIMEOUT
+    return bound_replies(client)
+
+
+class _WithoutXet:
+    """Keeps the client from Xet, which moves files by another program with neither bounds nor time limits of ours.
+
+    HF_HUB_DISABLE_XET in the environment, 0 or 1, decides instead. Others in this process keep what they had after it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._before = constants.HF_HUB_DISABLE_XET
+                if not os.environ.get(XET, "").strip():
+                    constants.HF_HUB_DISABLE_XET = True
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                constants.HF_HUB_DISABLE_XET = self._before
+
+
+_WITHOUT_XET = _WithoutXet()
+
+
 def _mask_record(record: logging.LogRecord) -> bool:
-    record.msg, record.args = masked(record.getMessage(), os.environ.get(TOKEN)), ()
+    record.msg = mask_held(record.getMessage())
+    record.args = ()
     return True
 
 
@@ -75,53 +160,122 @@ def read_token() -> str | None:
     token = os.environ.get(TOKEN, "").strip()
     # The HTTP client would show the whole header in its error.
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigError(f"{TOKEN} holds a character that no token has; copy it again from {TOKENS_PAGE}")
+        raise ConfigError(
+            f"{TOKEN} holds a character that no token has; copy it again from {TOKENS_PAGE}"
+        )
+    hold_key(token)
     return token or None
 
 
 def one_line(text: object, limit: int = 300) -> str:
     """A text of others as one line, without the token and not longer than `limit`."""
-    return shorten(masked(" ".join(str(text).split()), read_token()), limit)
+    return shorten(" ".join(str(text).split()), limit)
 
 
 @contextmanager
 def _ended_by_ctrl_c() -> Iterator[None]:
     """End a process, but no notebook, some seconds after Ctrl-C: the client waits for threads that hang."""
+    events: SimpleQueue[str] = SimpleQueue()  # a signal handler may put into it at any moment
 
     def stop(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.write(2, f"stopping; {AGAIN} to continue\n".encode())  # print may be what it interrupts
-        timer.start()
+        events.put(_INTERRUPTED)
         raise KeyboardInterrupt
 
-    timer = threading.Timer(LONGEST_STOP, os._exit, (130,))
-    main = threading.current_thread() is threading.main_thread() and not hasattr(sys, "ps1")
-    if ours := main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    default_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    handles_ctrl_c = in_main_thread and default_handler and not hasattr(sys, "ps1")
+    if handles_ctrl_c:
+        # Not in the handler: it may have interrupted the start of another thread, whose lock it would wait for.
+        threading.Thread(target=_end_process_if_interrupted, args=(events,), daemon=True).start()
         signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
-        timer.cancel()
-        if ours:
+        events.put(_LEFT)
+        if handles_ctrl_c:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end_process_if_interrupted(events: SimpleQueue[str]) -> None:
+    if events.get() == _LEFT:
+        return
+    try:
+        events.get(timeout=LONGEST_STOP)
+    except Empty:
+        os._exit(130)
+    # A process also waits for the client's threads when it ends; a program that catches the interrupt goes on.
+    threading.main_thread().join()
+    threading.Event().wait(LONGEST_STOP)
+    os._exit(130)
 
 
 @contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
+    BOUNDS.begin()
     try:
-        with _ended_by_ctrl_c():
+        with _ended_by_ctrl_c(), _WITHOUT_XET:
             yield
+    except HubError as error:
+        raise (
+            error if str(error).startswith(f"{repo}: ") else HubError(f"{repo}: {error}")
+        ) from error
     except (_HTTP_ERROR, OSError, ValueError, KeyError, RuntimeError) as error:
         cause: BaseException = error
         # The client wraps the error of an upload, and that of loading a file that is not in the cache.
-        while isinstance(cause, RuntimeError | errors.LocalEntryNotFoundError) and cause.__cause__ is not None:
+        while (
+            isinstance(cause, RuntimeError | errors.LocalEntryNotFoundError)
+            and cause.__cause__ is not None
+        ):
             cause = cause.__cause__
-        raise HubError(masked(f"{repo}: {_describe(cause, repo)}", read_token())) from error
+        raise HubError(f"{repo}: {_describe(cause, repo)}") from error
+    except Exception as error:
+        # The client reads what a server sends as if it were well formed, and fails in many ways where it is not: the
+        # user reads what it said. An error of this package is a bug, and is shown with its traceback.
+        if not _raised_in_client(error):
+            raise
+        raise HubError(
+            f"{repo}: {_not_a_hub(f'{type(error).__name__}: {one_line(error, 100)}')}"
+        ) from error
+
+
+def _not_a_hub(what: str) -> str:
+    return f"{constants.ENDPOINT} sent something else than a Hub does ({what}); check HF_ENDPOINT"
+
+
+def _raised_in_client(error: BaseException) -> bool:
+    """Whether the client, or what it called, raised an error; its hooks that are this package's apart."""
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
+    ours = modules[-1].partition(".")[0] == __name__.partition(".")[0]
+    return not ours and any(name.partition(".")[0] == "huggingface_hub" for name in modules)
+
+
+def _texts(values: Iterable[object], what: str) -> set[str]:
+    """What a server sent, which must be texts. Raises HubError."""
+    checked = set[str]()
+    for value in values:
+        if not isinstance(value, str):
+            raise HubError(_not_a_hub(f"{what}: {one_line(repr(value), 40)}"))
+        checked.add(value)
+    return checked
+
+
+def _commits(refs: Iterable[Any]) -> dict[str, str]:
+    """The commits of branches or tags by name. Raises HubError."""
+    commits = {}
+    for ref in refs:
+        _texts((ref.name, ref.target_commit), "a branch or tag")
+        commits[ref.name] = ref.target_commit
+    return commits
 
 
 def _describe(error: BaseException, repo: str) -> str:
-    if isinstance(error, errors.OfflineModeIsEnabled | errors.LocalEntryNotFoundError) and constants.HF_HUB_OFFLINE:
+    if (
+        isinstance(error, errors.OfflineModeIsEnabled | errors.LocalEntryNotFoundError)
+        and constants.HF_HUB_OFFLINE
+    ):
         return "not in the cache, and HF_HUB_OFFLINE forbids to load it; unset it and run the command once"
     if isinstance(error, errors.HfHubHTTPError):
         status = error.response.status_code
@@ -131,9 +285,13 @@ def _describe(error: BaseException, repo: str) -> str:
         elif status == 401 and read_token() is None:
             advice = _ADVICE[404]  # to an account that it knows, the Hub answers 404
         return f"{one_line(error.server_message or 'refused', 160)} ({status}): {advice}"
-    if isinstance(error, OSError) and error.errno is not None:  # the client wraps those of connections
+    if (
+        isinstance(error, OSError) and error.errno is not None
+    ):  # the client wraps those of connections
         return write_problem(error)
-    if isinstance(error, ValueError) and not isinstance(error, JSONDecodeError):  # refused metadata or uploads
+    if isinstance(error, ValueError) and not isinstance(
+        error, JSONDecodeError
+    ):  # refused metadata or uploads
         return one_line(error)
     failed = f"{constants.ENDPOINT} failed: {one_line(error) or type(error).__name__}"
     return f"{failed}; check HF_ENDPOINT and the network, and {AGAIN}"
@@ -165,8 +323,11 @@ def load_release(name: str) -> HubRelease:
 
     Each file is held against its hash in the commit, and against the one in `release.json`. Raises H2HTalkError.
     """
-    if (match := NAME.fullmatch(name)) is None:
-        raise ConfigError(f"{quoted(name)} is not of the form hub:OWNER/NAME@TAG or hub:OWNER/NAME@TAG#PART")
+    match = NAME.fullmatch(name)
+    if match is None:
+        raise ConfigError(
+            f"{quoted(name)} is not of the form hub:OWNER/NAME@TAG or hub:OWNER/NAME@TAG#PART"
+        )
     repo, tag, part = (group or "" for group in match.groups())
     commit, main = (tag, "") if constants.HF_HUB_OFFLINE and tag else _find_commit(name, repo, tag)
     first = _download_files(repo, commit, [releases.MANIFEST])
@@ -189,7 +350,10 @@ def _read_later_erasures(name: str, repo: str, main: str) -> frozenset[str]:
     except HubError:
         if not constants.HF_HUB_OFFLINE:
             raise
-        print(f"{name}: without a network it is not known whether items were erased later", file=sys.stderr)
+        print(
+            f"{name}: without a network it is not known whether items were erased later",
+            file=sys.stderr,
+        )
         return frozenset()
     # The client falls back to its cache where the network fails in between.
     if main and folder.name != main:
@@ -201,12 +365,18 @@ def _find_commit(name: str, repo: str, tag: str) -> tuple[str, str]:
     """The commit of a tag, and that of `main`. Raises ConfigError, which names the tags, and HubError."""
     with hub_errors(repo):
         refs = hub_api().list_repo_refs(repo, repo_type=DATASET)
-    tags, branches = ({ref.name: ref.target_commit for ref in of} for of in (refs.tags, refs.branches))
-    if not COMMIT.fullmatch(commit := tags.get(tag, tag)):
-        wrong = f"{tag} is a branch, which changes" if tag in branches else f"there is no tag {tag}".rstrip()
-        known = f"choose from {', '.join(tags)}" if tags else "the repository has no tag, so nothing was released"
-        raise ConfigError(f"{name}: {wrong}; {suggest(tag, tags)}{known}")
-    return commit, branches.get("main", "")
+        tags = _commits(refs.tags)
+        branches = _commits(refs.branches)
+    commit = tags.get(tag, tag)
+    if COMMIT.fullmatch(commit):
+        return commit, branches.get("main", "")
+    wrong = f"there is no tag {tag}".rstrip()
+    if tag in branches:
+        wrong = f"{tag} is a branch, which changes"
+    choices = "the repository has no tag, so nothing was released"
+    if tags:
+        choices = f"choose from {', '.join(tags)}"
+    raise ConfigError(f"{name}: {wrong}; {suggest(tag, tags)}{choices}")
 
 
 def _download_files(repo: str, revision: str, names: list[str]) -> Path:
@@ -217,15 +387,21 @@ def _download_files(repo: str, revision: str, names: list[str]) -> Path:
     patterns = [glob.escape(name) for name in names]
     with hub_errors(repo):
         api = hub_api()
-        folder = Path(api.snapshot_download(repo, repo_type=DATASET, revision=revision, allow_patterns=patterns))
+        folder = Path(
+            api.snapshot_download(
+                repo, repo_type=DATASET, revision=revision, allow_patterns=patterns
+            )
+        )
         if constants.HF_HUB_OFFLINE or not folder.is_dir():
             return folder
-        found = api.verify_repo_checksums(repo, repo_type=DATASET, revision=folder.name)
-        wrong = [one["path"] for one in found.mismatches]
+        report = api.verify_repo_checksums(repo, repo_type=DATASET, revision=folder.name)
+        wrong = [mismatch["path"] for mismatch in report.mismatches]
         for name in wrong:
             (folder / name).resolve().unlink()
     if wrong:
-        raise HubError(f"{repo}: {listed(wrong)}: not what the Hub has; removed from the cache: {AGAIN}")
+        raise HubError(
+            f"{repo}: {listed(wrong)}: not what the Hub has; removed from the cache: {AGAIN}"
+        )
     return folder
 
 
@@ -247,7 +423,10 @@ def pull(name: str, out: Path) -> HubRelease:
         os.replace(copy, out.resolve())
     if release.erased:
         number = f"the newest version lists {counted(len(release.erased), 'item')} as erased; this copy may hold them"
-        print(f"{name}: {number}: pull the newest, or evaluate on {name}, which leaves them out", file=sys.stderr)
+        print(
+            f"{name}: {number}: pull the newest, or evaluate on {name}, which leaves them out",
+            file=sys.stderr,
+        )
     return release
 
 
@@ -258,7 +437,8 @@ def cache_folder(repo: str) -> Path:
 
 def delete_cached(repo: str) -> list[Path]:
     """Remove what clients keep of a data set on this machine: downloads, and rows of `datasets`; return the folders."""
-    downloads = [folder] if (folder := cache_folder(repo)).is_dir() else []
+    folder = cache_folder(repo)
+    downloads = [folder] if folder.is_dir() else []
     remove_for_good(folder)
     return [*downloads, *delete_rows(repo)]
 
@@ -268,10 +448,13 @@ def delete_rows(name: str) -> list[Path]:
     home = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets")
     key = re.sub("[/_]", "", name).lower()
     # OWNER/MyData is OWNER___my_data there, the folder MyData my_data.
-    rows = [one for one in home.glob("*") if one.is_dir() and one.name.replace("_", "").lower() == key]
-    for folder in rows:
+    removed = []
+    for folder in home.glob("*"):
+        if folder.is_dir() and folder.name.replace("_", "").lower() == key:
+            removed.append(folder)
+    for folder in removed:
         remove_for_good(folder)
-    return rows
+    return removed
 
 
 # --- Publish ----------------------------------------------------------------------------------------------------------
@@ -289,7 +472,13 @@ class Publication:
 
 
 def publish(
-    folder: Path, repo: str, *, private: bool = True, tag: str = "", dry_run: bool = False, message: str = ""
+    folder: Path,
+    repo: str,
+    *,
+    private: bool = True,
+    tag: str = "",
+    dry_run: bool = False,
+    message: str = "",
 ) -> Publication:
     """Publish a release to `OWNER/NAME`, made where it is missing; the same call continues one that was interrupted.
 
@@ -300,11 +489,17 @@ def publish(
     refuse_links(folder)
     releases.verify_files(folder, manifest)
     require_published_erased(folder)
+    require_published_tested(folder)
     tag = tag or f"v{manifest.version}"
     name = NAME.fullmatch(f"hub:{repo}@{tag}")
     if name is None or name[2] != tag or tag == "main" or COMMIT.fullmatch(tag):
-        raise ConfigError(f"{quoted(f'{repo}@{tag}')} must be OWNER/NAME and a tag such as v1.0 (--tag)")
-    sizes = {name: (folder / name).stat().st_size for name in (releases.MANIFEST, *sorted(manifest.files))}
+        raise ConfigError(
+            f"{quoted(f'{repo}@{tag}')} must be OWNER/NAME and a tag such as v1.0 (--tag)"
+        )
+    sizes = {
+        name: (folder / name).stat().st_size
+        for name in (releases.MANIFEST, *sorted(manifest.files))
+    }
     names = sizes.keys()
     if dry_run:
         return Publication(repo, tag, sizes)
@@ -312,25 +507,39 @@ def publish(
     with hub_errors(repo):  # each step finds what an interrupted call has done before
         api.create_repo(repo, repo_type=DATASET, private=private, exist_ok=True)
         about = api.repo_info(repo, repo_type=DATASET, timeout=TIMEOUT)
-        tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, repo_type=DATASET).tags}
-        changed = _changed_files(api, repo, commit := tags.get(tag) or str(about.sha), folder, names)
+        tags = _commits(api.list_repo_refs(repo, repo_type=DATASET).tags)
+        commit = tags.get(tag) or str(about.sha)
+        changed = _changed_files(api, repo, commit, folder, names)
         if tag in tags and changed:
-            advice = "raise the version of this one, or name another tag with --tag"
-            raise PublishError(f"{repo}: the tag {tag} exists on another release (commit {commit[:12]}); {advice}")
+            raise PublishError(
+                f"{repo}: the tag {tag} exists on another release (commit {commit[:12]}); "
+                "raise the version of this one, or name another tag with --tag"
+            )
         if tag not in tags and private and not about.private:
-            raise PublishError(f"{repo} is public: the release would be visible at once; add --public to agree")
+            raise PublishError(
+                f"{repo} is public: the release would be visible at once; add --public to agree"
+            )
         if changed:
             _require_release(api, repo, commit)
-        if (own := releases.private_folder(folder)).is_dir():  # first: an erasure after a kill knows of the commit
-            add_link(own, "hub", f"hub:{repo}@{tag}")
+        # First the link: an erasure after a kill knows of the commit.
+        private_folder = releases.private_folder(folder)
+        if private_folder.is_dir():
+            add_link(private_folder, "hub", f"hub:{repo}@{tag}")
         if changed:
-            operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - names)]
-            operations += [CommitOperationAdd(name, folder / name) for name in sorted(changed & names)]
+            operations: list[Any] = []
+            for file_name in sorted(changed - names):
+                operations.append(CommitOperationDelete(file_name))
+            for file_name in sorted(changed & names):
+                operations.append(CommitOperationAdd(file_name, folder / file_name))
             message = message or f"{manifest.name} {manifest.version}"
-            made = api.create_commit(repo, operations, commit_message=message, repo_type=DATASET, parent_commit=commit)
-            commit = made.oid
+            new_commit = api.create_commit(
+                repo, operations, commit_message=message, repo_type=DATASET, parent_commit=commit
+            )
+            commit = str(new_commit.oid)
             if _changed_files(api, repo, commit, folder, names):
-                raise PublishError(f"{repo}: commit {commit[:12]} is not what was sent, and is not tagged; {AGAIN}")
+                raise PublishError(
+                    f"{repo}: commit {commit[:12]} is not what was sent, and is not tagged; {AGAIN}"
+                )
         if tag not in tags:
             api.create_tag(repo, tag=tag, revision=commit, repo_type=DATASET)
     notes = [f"already published as {tag}"] if tag in tags else []
@@ -343,24 +552,34 @@ def publish(
 
 def _require_release(api: HfApi, repo: str, commit: str) -> None:
     """Refuse to replace something that is no release; a card without text under its header may be replaced."""
-    if not (names := {*api.list_repo_files(repo, repo_type=DATASET, revision=commit)} - {ATTRIBUTES}):
+    listing = api.list_repo_files(repo, repo_type=DATASET, revision=commit)
+    names = _texts(listing, "the name of a file") - {ATTRIBUTES}
+    if not names:
         return
     folder = _download_files(repo, commit, [releases.MANIFEST, releases.CARD])
-    card = (folder / releases.CARD).read_text("utf-8", "replace") if names == {releases.CARD} else "# A card"
+    card = (
+        (folder / releases.CARD).read_text("utf-8", "replace")
+        if names == {releases.CARD}
+        else "# A card"
+    )
     if not _HEADER.sub("", card, 1).strip():
         return
     try:
         releases.read_manifest(folder)
     except DataError:
         files = listed(sorted(names))
-        raise PublishError(f"{repo} holds files that are no release ({files}); publish to another one") from None
+        raise PublishError(
+            f"{repo} holds files that are no release ({files}); publish to another one"
+        ) from None
 
 
 def _changed_files(api: HfApi, repo: str, commit: str, folder: Path, names: Set[str]) -> set[str]:
     """The files that a commit has more, or otherwise, than the folder's version, or that it lacks."""
-    found = api.verify_repo_checksums(repo, repo_type=DATASET, revision=commit, local_dir=folder)
-    there = {*found.missing_paths, *(one["path"] for one in found.mismatches)} - {ATTRIBUTES}
-    return there | (names & {*found.extra_paths})
+    report = api.verify_repo_checksums(repo, repo_type=DATASET, revision=commit, local_dir=folder)
+    differing = list(report.missing_paths)
+    differing += [mismatch["path"] for mismatch in report.mismatches]
+    changed = _texts(differing, "the name of a file") - {ATTRIBUTES}
+    return changed | (names & set(report.extra_paths))
 
 
 def open_pull_request(model: str, name: str, file: Path, message: str) -> str:
@@ -368,4 +587,6 @@ def open_pull_request(model: str, name: str, file: Path, message: str) -> str:
     api = hub_api(f"pull requests of {model}")
     with hub_errors(model):
         operations = [CommitOperationAdd(name, file.read_bytes())]
-        return str(api.create_commit(model, operations, commit_message=message, create_pr=True).pr_url)
+        return str(
+            api.create_commit(model, operations, commit_message=message, create_pr=True).pr_url
+        )

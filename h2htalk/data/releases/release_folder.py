@@ -5,6 +5,7 @@ RELEASE/
   README.md         the card; croissant.json, eval.yaml: metadata for programs
   history.json      ids that were ever in a split, so that no later release moves them to another one
   tombstones.jsonl  ids of items that were erased from earlier releases
+  reads.jsonl       who has read each item, and what for (`data.readers`)
   data/CONFIG/SPLIT-00000-of-00001.parquet
   personas/*.toml   whom the scenarios name
   figures/*
@@ -28,20 +29,30 @@ from pydantic import Field, StringConstraints
 
 from h2htalk.data import files
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.erasure.folder_kinds import ErasableFolder, Record, remove_for_good, require_erased
+from h2htalk.data.erasure.folder_kinds import (
+    ErasableFolder,
+    Record,
+    remove_for_good,
+    require_erased,
+)
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.records import read_record, strict_record
-from h2htalk.data.responses import read_parquet, write_parquet
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import TAGS, Scenario
 from h2htalk.errors import ConfigError, DataError, listed, quoted, suggest
 
-MANIFEST, CARD, HISTORY, TOMBSTONES = "release.json", "README.md", "history.json", "tombstones.jsonl"
-METADATA, FIGURES_FOLDER = "croissant.json", "figures"
+MANIFEST = "release.json"
+CARD = "README.md"
+HISTORY = "history.json"
+TOMBSTONES = "tombstones.jsonl"
+METADATA = "croissant.json"
+FIGURES_FOLDER = "figures"
 HUB = "hub:"  # OWNER/NAME@TAG follows
 SPEC = "spec.json"  # in the private folder
-TEST, DEV, VOTES = "test", "dev", "votes"
+TEST = "test"
+DEV = "dev"
+VOTES = "votes"
 SPLITS = (TEST, DEV)
-TAGS = ("emotion", "complexity", "interaction", "risk")
 # Columns that hold JSON text, since their fields differ from row to row.
 _JSON = ("inputs", "provenance", "metadata", "sessions", "history", "points", "facts")
 _COLUMNS = (
@@ -83,8 +94,8 @@ def is_release(folder: Path) -> bool:
 
 def private_folder(release: Path) -> Path:
     """The folder beside a release that is never published."""
-    own = release.resolve()
-    return own.with_name(f"{own.name}.private")
+    path = release.resolve()
+    return path.with_name(f"{path.name}.private")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -94,10 +105,16 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         manifest = read_record(Manifest, files.read_bounded(path), str(path))
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
-    for name in (data_file(config, split) for config, splits in manifest.configs.items() for split in splits):
-        if name not in manifest.files:
-            raise DataError(f"{path}: configs: files does not list {name}; get the release again")
+        raise DataError(
+            f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?"
+        ) from error
+    for config, splits in manifest.configs.items():
+        for split in splits:
+            name = data_file(config, split)
+            if name not in manifest.files:
+                raise DataError(
+                    f"{path}: configs: files does not list {name}; get the release again"
+                )
     return manifest
 
 
@@ -108,16 +125,26 @@ def release_hash(folder: Path) -> str:
 
 def hash_files(folder: Path) -> dict[str, str]:
     """The SHA-256 of every file of a release but its manifest, by path."""
-    paths = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name: files.sha256_of(path) for name, path in paths.items() if name != MANIFEST}
+    hashes = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name != MANIFEST:
+            hashes[name] = files.sha256_of(path)
+    return hashes
 
 
 def verify_files(folder: Path, manifest: Manifest) -> None:
     """Raise DataError, naming the files, unless the folder holds every file of the manifest unchanged."""
-    named = ((name, folder / name, sha256) for name, sha256 in manifest.files.items())
-    if wrong := [name for name, path, sha256 in named if not os.path.isfile(path) or files.sha256_of(path) != sha256]:
-        problem = f"{listed(wrong)}: missing, or not the content that release.json records"
-        raise DataError(f"{folder}: {problem}; get the release again, or build it again")
+    wrong = []
+    for name, sha256 in manifest.files.items():
+        path = folder / name
+        if not os.path.isfile(path) or files.sha256_of(path) != sha256:
+            wrong.append(name)
+    if wrong:
+        raise DataError(
+            f"{folder}: {listed(wrong)}: missing, or not the content that release.json records; "
+            "get the release again, or build it again"
+        )
 
 
 def data_file(config: str, split: str) -> str:
@@ -126,9 +153,12 @@ def data_file(config: str, split: str) -> str:
 
 
 def scenario_row(scenario: Scenario, messages: list[dict[str, str]], canary: str) -> dict[str, Any]:
-    """A scenario as a row; `messages`: its inputs as a reader sees them."""
+    """A scenario as a row; `messages` are its inputs as a reader sees them."""
     record = scenario.to_dict()
-    record |= {"messages": messages, "references": list(scenario.references), "canary": canary} | record["tags"]
+    record.update(record["tags"])
+    record["messages"] = messages
+    record["references"] = list(scenario.references)
+    record["canary"] = canary
     return {name: record.get(name, {}) for name in _COLUMNS}  # one without metadata lacks that key
 
 
@@ -142,14 +172,21 @@ def write_rows(folder: Path, config: str, split: str, rows: Sequence[Mapping[str
     """Write rows of one kind (scenarios, cases or votes), at least one; return their number."""
     import pyarrow as pa
 
-    messages = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
-    kinds = dict.fromkeys(("references", "tags", "accepted_types", "annotators", "values"), pa.list_(pa.string()))
-    kinds |= {"messages": messages, "degree": pa.int64(), "agreement": pa.float64()}
+    kinds = {
+        "messages": pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])),
+        "degree": pa.int64(),
+        "agreement": pa.float64(),
+    }
+    for name in ("references", "tags", "accepted_types", "annotators", "values"):
+        kinds[name] = pa.list_(pa.string())
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
-    return write_parquet(folder / data_file(config, split), rows, [name for name in rows[0] if name in _JSON], schema)
+    json_columns = [name for name in rows[0] if name in _JSON]
+    return write_parquet(folder / data_file(config, split), rows, json_columns, schema)
 
 
-def read_rows(folder: Path, manifest: Manifest, config: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_rows(
+    folder: Path, manifest: Manifest, config: str, split: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, row)` of a config's split; nothing where it has none."""
     if split in manifest.configs.get(config, {}):
         yield from read_parquet(folder / data_file(config, split))
@@ -158,14 +195,20 @@ def read_rows(folder: Path, manifest: Manifest, config: str, split: str) -> Iter
 def item_rows(folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
     """The rows of all scenarios and cases."""
     for config, splits in manifest.configs.items():
-        for split in splits if config != VOTES else ():
-            yield from (row for _, row in read_rows(folder, manifest, config, split))
+        if config == VOTES:
+            continue
+        for split in splits:
+            for _, row in read_rows(folder, manifest, config, split):
+                yield row
 
 
-def read_items(folder: Path, manifest: Manifest, study: str, split: str) -> Iterator[Scenario | Case]:
+def read_items(
+    folder: Path, manifest: Manifest, study: str, split: str
+) -> Iterator[Scenario | Case]:
     """Stream the cases of a study's split, or without a study the scenarios, of every language."""
     for language in LANGUAGES:
-        for where, row in read_rows(folder, manifest, f"{study}_{language}".lstrip("_"), split):
+        config = f"{study}_{language}".lstrip("_")
+        for where, row in read_rows(folder, manifest, config, split):
             record = {key: value for key, value in row.items() if key not in ("messages", "canary")}
             if study:
                 yield Case.from_dict(record, where)
@@ -175,21 +218,27 @@ def read_items(folder: Path, manifest: Manifest, study: str, split: str) -> Iter
 
 
 def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]:
-    """The study (empty: scenarios) and the split that `SPLIT`, `STUDY` or `STUDY/SPLIT` names; default: test.
+    """The study and the split that `SPLIT`, `STUDY` or `STUDY/SPLIT` names: by default the scenarios (no study), test.
 
-    Raises ConfigError, which names the parts, for another one.
+    Raises ConfigError, which lists the parts, for another name.
     """
-    parts: dict[str, tuple[str, str]] = {}
+    by_name: dict[str, tuple[str, str]] = {}
     for study in ("", *STUDIES):
         configs = [f"{study}_{language}" if study else language for language in LANGUAGES]
-        splits = sorted({one for config in configs for one in manifest.configs.get(config, {})})
-        parts |= {study: (study, TEST)} if study and splits else {}
-        parts |= {f"{study}/{one}".strip("/"): (study, one) for one in splits}
-    wanted = fragment or next((one for one in parts if one != DEV), TEST)
-    if wanted not in parts:
-        known = f"{suggest(wanted, parts)}choose from {', '.join(parts) or 'none'}"
-        raise ConfigError(f"{name}: has no part {quoted(wanted)}; {known}")
-    return parts[wanted]
+        splits: set[str] = set()
+        for config in configs:
+            splits.update(manifest.configs.get(config, {}))
+        if study and splits:
+            by_name[study] = (study, TEST)
+        for split in sorted(splits):
+            by_name[f"{study}/{split}".strip("/")] = (study, split)
+    wanted = fragment or next((part for part in by_name if part != DEV), TEST)
+    if wanted not in by_name:
+        raise ConfigError(
+            f"{name}: has no part {quoted(wanted)}; "
+            f"{suggest(wanted, by_name)}choose from {', '.join(by_name) or 'none'}"
+        )
+    return by_name[wanted]
 
 
 def canary_of(name: str) -> str:
@@ -209,9 +258,12 @@ class ErasableRelease(ErasableFolder):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        files.refuse_links(private := private_folder(path))
+        private = private_folder(path)
+        files.refuse_links(private)
         if private.is_symlink():
-            raise DataError(f"{private}: is a symbolic link, and may lead to other data; replace it by its target")
+            raise DataError(
+                f"{private}: is a symbolic link, and may lead to other data; replace it by its target"
+            )
 
     def items(self) -> Iterator[tuple[str, Record]]:
         manifest = read_manifest(self.path)
@@ -220,41 +272,58 @@ class ErasableRelease(ErasableFolder):
 
     def remake(self) -> tuple[str, ...]:
         """Record the new hashes and counts of the files that lost rows."""
-        path, manifest, gone = self.path, read_manifest(self.path), self.erased()
+        path = self.path
+        manifest = read_manifest(path)
+        erased = self.erased()
         if (path / CARD).is_file():
-            _clear_card(path / CARD, gone)
-        now = {name: files.sha256_of(path / name) for name in (*manifest.files, TOMBSTONES) if (path / name).is_file()}
-        if METADATA in now:
+            _clear_card(path / CARD, erased)
+        hashes = {}
+        for name in (*manifest.files, TOMBSTONES):
+            if (path / name).is_file():
+                hashes[name] = files.sha256_of(path / name)
+        if METADATA in hashes:
             text = (path / METADATA).read_text(encoding="utf-8")
             for name, sha256 in manifest.files.items():
-                text = text.replace(sha256, now.get(name, sha256))
+                text = text.replace(sha256, hashes.get(name, sha256))
             files.write_text(path / METADATA, text)
-            now[METADATA] = files.sha256_of(path / METADATA)
-        configs = {
-            config: {split: sum(1 for _ in read_rows(path, manifest, config, split)) for split in splits}
-            for config, splits in manifest.configs.items()
-        }
-        allowed = [one for one in manifest.facts.get("allowed", ()) if one["item"] not in gone]
-        facts = {**manifest.facts, "allowed": allowed} if "allowed" in manifest.facts else manifest.facts
-        replace(manifest, configs=configs, files=dict(sorted(now.items())), facts=facts).write(path)
+            hashes[METADATA] = files.sha256_of(path / METADATA)
+        configs: dict[str, dict[str, int]] = {}
+        for config, splits in manifest.configs.items():
+            configs[config] = {}
+            for split in splits:
+                rows = read_rows(path, manifest, config, split)
+                configs[config][split] = sum(1 for _ in rows)
+        facts = dict(manifest.facts)
+        if "allowed" in facts:
+            facts["allowed"] = [
+                allowed for allowed in facts["allowed"] if allowed["item"] not in erased
+            ]
+        new_files = dict(sorted(hashes.items()))
+        replace(manifest, configs=configs, files=new_files, facts=facts).write(path)
         return ()
 
     def outside(self) -> Iterator[str]:
         """Say what the figures of the card came from: nothing in an analysis tells whose words it shows."""
         private = private_folder(self.path)
-        links = files.read_jsonl(path) if os.path.isfile(path := private / "links.jsonl") else ()
-        published = [str(line["target"]) for _, line in links if line.get("kind") == "hub"]
-        held = f"{listed(published)} still holds the items" if published else "no publication of it is recorded here"
-        yield f"{held}: build the next version with this folder as `previous`, and do not publish this folder"
+        links_file = private / "links.jsonl"
+        published = []
+        for _, line in files.read_jsonl(links_file) if os.path.isfile(links_file) else ():
+            if line.get("kind") == "hub":
+                published.append(str(line["target"]))
+        state = "no publication of it is recorded here"
+        if published:
+            state = f"{listed(published)} still holds the items"
+        yield f"{state}: build the next version with this folder as `previous`, and do not publish this folder"
         card = files.read_json_object(private / SPEC, missing_ok=True).get("card") or {}
-        if os.path.isdir(analysis := card.get("analysis") or ""):
+        analysis = card.get("analysis") or ""
+        if os.path.isdir(analysis):
             yield f"the analysis {analysis} shows words of the items: delete it"
 
 
 def partial_folders(release: Path) -> tuple[Path, Path]:
     """Where a release and its private folder are built, by one process at a time."""
-    own = release.resolve()
-    return own.with_name(f".{own.name}.part"), own.with_name(f".{own.name}.private.part")
+    path = release.resolve()
+    return path.with_name(f".{path.name}.part"), path.with_name(f".{path.name}.private.part")
 
 
 @contextmanager
@@ -264,11 +333,12 @@ def work_folders(release: Path) -> Iterator[tuple[Path, Path]]:
     Raises DataError where another process works there.
     """
     part, private = partial_folders(release)
-    with files.writer_lock(made := part / "made", files.WAIT):
+    new_release = part / "made"
+    with files.writer_lock(new_release, files.WAIT):
         try:
-            remove_for_good(made)
+            remove_for_good(new_release)
             remove_for_good(private)
-            yield made, private
+            yield new_release, private
         finally:
             remove_for_good(part)
             remove_for_good(private)
@@ -276,9 +346,16 @@ def work_folders(release: Path) -> Iterator[tuple[Path, Path]]:
 
 def _clear_card(card: Path, ids: frozenset[str]) -> None:
     """Remove what was allowed of erased items, and the figures, whose words and counts are of such items too."""
-    lines = ((one, html.unescape(one).replace("\\", "")) for one in card.read_text("utf-8").splitlines(keepends=True))
-    # What an owner allowed is `GATE:ITEM=REASON`.
-    text = "".join(one for one, plain in lines if plain.partition(":")[2].partition("=")[0] not in ids)
+    lines = []
+    for line in card.read_text("utf-8").splitlines(keepends=True):
+        # What an owner allowed is `GATE:ITEM=REASON`.
+        plain = html.unescape(line).replace("\\", "")
+        item, _, _ = plain.partition(":")[2].partition("=")
+        if item not in ids:
+            lines.append(line)
+    text = "".join(lines)
     if f"]({FIGURES_FOLDER}/" in text:
-        text = re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1)
+        text = re.sub(
+            r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1
+        )
     files.write_text(card, text)

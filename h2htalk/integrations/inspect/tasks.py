@@ -5,6 +5,7 @@ A failed call fails its sample alone, which is then unscored. Inspect's `--max-t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from inspect_ai import Task, task
@@ -22,22 +23,36 @@ from h2htalk.integrations.inspect import scorers
 
 @task
 def mini(
-    language: str | None = None, sap: str = "full", embedder: str = "none", limit: int = 0, split: str = "mini"
+    language: str | None = None,
+    sap: str = "full",
+    embedder: str = "none",
+    limit: int = 0,
+    split: str = "mini",
 ) -> Task:
     """The items of a split as `h2htalk evaluate` asks them; arguments as of `h2htalk.EvaluateSpec`."""
-    door, samples = scorers.open_door(split, language, limit=limit or None, sap=sap), []
-    clusters = clusters_of(door.split.scenarios)
-    for item in door.items:
+    harness_split = scorers.open_harness_split(split, language, limit=limit or None, sap=sap)
+    clusters = clusters_of(harness_split.split.scenarios)
+    samples = []
+    for item in harness_split.items:
         about = {name: getattr(item, name) for name in ("subtask", "language", "max_tokens")}
         about |= {**item.tags, "cluster": clusters[item.id]}
-        messages = scorers.chat_messages(Message(**one) for one in item.messages)  # type: ignore[arg-type]
-        samples.append(Sample(id=item.id, input=messages, target=list(item.references) or "", metadata=about))
-    asked = {"language": language, "sap": sap, "embedder": embedder, "limit": limit or None, "split": split}
-    return Task(
+        messages = [Message(**message) for message in item.messages]  # type: ignore[arg-type]
+        samples.append(_sample(item.id, messages, item.references, about))
+    settings: dict[str, Any] = {
+        "language": language,
+        "sap": sap,
+        "embedder": embedder,
+        "limit": limit or None,
+        "split": split,
+    }
+    return _task(
+        samples,
+        harness_split.split,
+        harness_split.protocol,
+        settings,
         solver=reply(),
         scorer=scorers.companion(split=split, sap=sap, embedder=embedder),
         metrics=[scorers.overall(), {"*": [mean(), stderr(cluster="cluster")]}],
-        **_shared(samples, door.split, door.protocol, asked),
     )
 
 
@@ -66,23 +81,51 @@ def arcs(memory: str = "whole", language: str | None = None, limit: int = 0) -> 
 
 
 def _case_task(kind: str, split: str, arm: str, language: str | None, limit: int) -> Task:
-    asker, asked = scorers.open_cases(kind, split, arm, language, limit), {"kind": kind, "split": split, "arm": arm}
-    study, samples = asker.study, []
+    asker = scorers.open_cases(kind, split, arm, language, limit)
+    study = asker.study
+    samples = []
     for case in study.cases:
         about = {name: getattr(case, name) for name in ("kind", "family", "degree", "language")}
         about["user_turns"] = [turn.user for turn in case.turns()]
-        first = scorers.chat_messages(next(asker.live(case)).messages)
-        good = [turn.reference for turn in case.turns() if turn.reference]
-        samples.append(Sample(id=case.id, input=first, target=good or "", metadata=about))
+        messages = next(asker.live(case)).messages
+        references = [turn.reference for turn in case.turns() if turn.reference]
+        samples.append(_sample(case.id, messages, references, about))
     protocol = {**study.signature.protocol, "items": study.split.fingerprint}
-    own = _shared(samples, study.split, protocol, asked | {"language": language, "limit": limit or None})
-    return Task(solver=scripted_user(**asked), scorer=scorers.points(**asked), **own)
+    cases = {"kind": kind, "split": split, "arm": arm}
+    settings = cases | {"language": language, "limit": limit or None}
+    return _task(
+        samples,
+        study.split,
+        protocol,
+        settings,
+        solver=scripted_user(**cases),
+        scorer=scorers.points(**cases),
+    )
 
 
-def _shared(samples: list[Sample], split: Split, protocol: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    failures = {"fail_on_error": False, "score_on_error": True}
-    own = {"version": split.version, "metadata": about_split(split, protocol, asked), **failures}
-    return {"dataset": MemoryDataset(samples, name=split.name), "config": GenerateConfig(temperature=0.0), **own}
+def _sample(
+    item: str, messages: Iterable[Message], references: Iterable[str], about: dict[str, Any]
+) -> Sample:
+    prompt = scorers.chat_messages(messages)
+    return Sample(id=item, input=prompt, target=list(references) or "", metadata=about)
+
+
+def _task(
+    samples: list[Sample],
+    split: Split,
+    protocol: Mapping[str, str],
+    settings: Mapping[str, Any],
+    **arguments: Any,
+) -> Task:
+    return Task(
+        dataset=MemoryDataset(samples, name=split.name),
+        version=split.version,
+        metadata=about_split(split, protocol, settings),
+        config=GenerateConfig(temperature=0.0),
+        fail_on_error=False,
+        score_on_error=True,
+        **arguments,
+    )
 
 
 @solver
@@ -103,21 +146,30 @@ def scripted_user(kind: str, split: str, arm: str) -> Solver:
     cases = {case.id: case for case in asker.study.cases}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        conversation, stored = asker.live(cases[str(state.sample_id)]), list[tuple[str, str]]()
+        conversation = asker.live(cases[str(state.sample_id)])
+        stored: list[tuple[str, str]] = []
         try:
             request = next(conversation)
             while True:
-                there, asked = state.messages, request.messages
-                same = [(a.role, a.text) == (b.role, b.content) for a, b in zip(there, asked, strict=False)]
-                new = [*same, False].index(False)  # the messages before it stay, so that transcripts show what is new
-                state.messages = [*there[:new], *scorers.chat_messages(asked[new:])]
+                state.messages = _continued(state.messages, request.messages)
                 budget = get_model().config.max_tokens or request.sampling.max_tokens
                 state = await generate(state, tool_calls="none", max_tokens=budget)
                 outcome = scorers.reply_of(state.output)
-                stored += [(outcome.text, outcome.finish_reason)] if isinstance(outcome, Reply) else []
+                if isinstance(outcome, Reply):
+                    stored.append((outcome.text, outcome.finish_reason))
                 state.store.set(scorers.REPLIES, [*stored])
                 request = conversation.send(outcome)
         except StopIteration:
             return state
 
     return solve
+
+
+def _continued(messages: list[Any], prompt: Sequence[Message]) -> list[Any]:
+    """The messages of a prompt; those that are there already stay, so that transcripts show what is new."""
+    unchanged = 0
+    for message, wanted in zip(messages, prompt, strict=False):
+        if (message.role, message.text) != (wanted.role, wanted.content):
+            break
+        unchanged += 1
+    return [*messages[:unchanged], *scorers.chat_messages(prompt[unchanged:])]

@@ -5,35 +5,61 @@ Every account can open every project and answer, so accounts are named by hashes
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-import httpx
 import jinja2
 
+from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import read_toml
 from h2htalk.errors import RoundError, counted
+from h2htalk.integrations.label_studio.accounts import (
+    ACCOUNTS,
+    GONE,
+    LOGINS,
+    Deletion,
+    add_accounts,
+    delete_accounts,
+    delete_each,
+    end_access,
+    read_accounts,
+)
+from h2htalk.integrations.label_studio.client import LabelStudioClient, is_of_round
+from h2htalk.integrations.label_studio.displayed_texts import comparable_setting, lines_of_item
+from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla import datasets
-from h2htalk.rounds.argilla.client import RETRY_SECONDS, TIMEOUT, ServerClient
+from h2htalk.rounds.argilla.client import RETRY_SECONDS
 from h2htalk.rounds.argilla.read_annotations import ServerResponse, read_responses
 from h2htalk.rounds.assignment.assignments import is_eligible
-from h2htalk.rounds.platforms import Collected, Message
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.platforms import Collected, Message, Removal, ServerWords
 from h2htalk.rounds.round_folder import RoundState
 from h2htalk.rounds.spreadsheets import item_text
-from h2htalk.rounds.texts import interface
+from h2htalk.rounds.texts import interface, item_notes
 from h2htalk.text import escaping
 
-# The file of passwords; the end of accounts' addresses, no real domain; entries in a listing; the longest title.
-LOGINS, DOMAIN, PAGE, MAX_TITLE = "label_studio_logins.csv", "@annotators.invalid", 500, 50
+# Label Studio's words.
+WORDS = ServerWords(record="task", response="annotation")
+# The longest title of a project.
+MAX_TITLE = 50
 # A skip in advance, for annotators who must not get an item.
 ADVANCE_SKIP: Mapping[str, Any] = {"result": [], "was_cancelled": True, "ground_truth": False}
-_PAGES = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
-_PAGES.globals |= {"texts": interface, "item_text": item_text, "escaping": escaping}
+_KEPT_BYTES = (
+    "its operator must compact the database (VACUUM), delete exports, and let backups expire"
+)
+_OWNERS_KEY = "only the key of the organization's owner deletes them"
+_PAGES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True
+)
+_PAGES.globals |= {
+    "texts": interface,
+    "item_text": item_text,
+    "escaping": escaping,
+    "notes": item_notes,
+}
 # The field of an item's task; the text of a crisis is folded until the annotator opens it.
 item_html = _PAGES.get_template("item.html.j2").render
 
@@ -42,59 +68,16 @@ def project_settings(state: RoundState, planned: datasets.RoundDataset) -> dict[
     """Return the settings of a project as the server accepts and lists them. Raise DataError."""
     lines = state.folder.guidelines(planned.language).splitlines()
     values = {"language": planned.language, "questions": state.questions, "lines": lines}
-    texts = {name: _PAGES.get_template(f"{name}.j2").render(values) for name in ("label_config", "expert_instruction")}
-    return {**read_toml(Path(__file__).with_name("project.toml")), **texts, "maximum_annotations": planned.annotators}
+    settings = read_toml(Path(__file__).with_name("project.toml"))
+    for name in ("label_config", "expert_instruction"):
+        settings[name] = _PAGES.get_template(f"{name}.j2").render(values)
+    settings["maximum_annotations"] = planned.annotators
+    return settings
 
 
-class LabelStudioClient(ServerClient):
-    """A connection to a Label Studio server."""
-
-    NAME, URL, KEY, VERSION = "Label Studio", "LABEL_STUDIO_URL", "LABEL_STUDIO_API_KEY", "1.23"
-    VERSION_PATH = "/api/version"
-    KEYS = "copy a personal access token, or a legacy token if it is enabled, from Account & Settings"
-
-    def pages(self, path: str, key: str, **params: object) -> list[dict[str, Any]]:
-        """Return a paged listing, newest first; pages may overlap while entries are added, and a 404 ends them."""
-        found, pages, params = dict[int, dict[str, Any]](), count(1), {**params, "page_size": PAGE}
-        while entries := self.call("GET", path, params={**params, "page": next(pages)}, allowed=(404,))[1].get(key):
-            found |= {one["id"]: one for one in entries}
-        return [found[id] for id in sorted(found, reverse=True)]
-
-    def projects(self, content: datasets.RoundContent) -> Iterator[tuple[datasets.RoundDataset, str, Any, list[Any]]]:
-        """Yield each project of a round: its description, the project on the server or None, and (item, task) pairs."""
-        found = {one["description"]: one for one in self.pages("/api/projects", "results")}
-        items = datasets.record_ids(content.items, content.salt)
-        for planned in datasets.round_datasets(content):
-            project = found.get(name := f"h2htalk {content.marker}, {planned.name}")
-            tasks = self.pages("/api/tasks", "tasks", project=project["id"], fields="all") if project else []
-            ids = [(str(task["data"].get("id")), task) for task in tasks]
-            yield planned, name, project, [(items[id], task) for id, task in ids if id in items]
-
-    def users(self) -> dict[str, int]:
-        """Return e-mail address -> user id of all accounts."""
-        return {str(one["email"]): one["id"] for one in self.get("/api/users/")}
-
-    def add_users(self, state: RoundState) -> list[str]:
-        """Create missing accounts of active annotators; return messages. Raise RoundError."""
-        users, salt, active = self.users(), state.folder.salt(), [one for one in state.annotators if one.active]
-        if not (missing := [one.id for one in active if one.id + DOMAIN not in users]):
-            return []
-        # An attempt after an interruption makes the same ones.
-        passwords = {one.id: hmac.new(salt, b"login" + one.id.encode(), "sha256").hexdigest()[:20] for one in active}
-        rows = "".join(f"{one.name},{one.id}{DOMAIN},{passwords[one.id]}\n" for one in active)
-        state.folder.write_private(LOGINS, f"name,email,password\n{rows}")
-        address = f"/user/signup/?token={self.get('/api/invite')['token']}"
-        for one in missing:
-            try:
-                with httpx.Client(base_url=self.http.base_url, timeout=TIMEOUT) as page:
-                    token = page.get(address).cookies.get("csrftoken", "")
-                    form = {"email": one + DOMAIN, "password": passwords[one], "csrfmiddlewaretoken": token}
-                    page.post(address, data=form, headers={"Referer": self.url})
-            except httpx.TransportError as error:
-                raise RoundError(f"{self.url} does not answer ({error}); repeat the command") from error
-        if not {one + DOMAIN for one in missing} <= self.users().keys():
-            raise RoundError(f"{self.url}: it refuses to create accounts, or one of the round was removed")
-        return [f"{counted(len(missing), 'account')} created; send annotators theirs: {state.folder.private / LOGINS}"]
+def task_html(state: RoundState, item: Item) -> str:
+    """Return the field of an item's task, with the help lines of the round in the notice of a crisis."""
+    return item_html(item=item, help_lines=interface.notice_help_lines(state.spec, item.language))
 
 
 class LabelStudioPlatform:
@@ -105,9 +88,12 @@ class LabelStudioPlatform:
     @cached_property
     def _client(self) -> LabelStudioClient:
         """The connection of this command: one that has answered is kept through a restart of the server."""
-        client = LabelStudioClient.open(RETRY_SECONDS, lambda _, key: {"headers": {"Authorization": f"Token {key}"}})
+        client = LabelStudioClient.open(
+            RETRY_SECONDS, lambda _, key: {"headers": {"Authorization": f"Token {key}"}}
+        )
         # A personal access token is exchanged for an access token of five minutes.
-        if (key := client.http.headers["Authorization"].removeprefix("Token ")).count(".") == 2:
+        key = client.http.headers["Authorization"].removeprefix("Token ")
+        if key.count(".") == 2:
             _, reply = client.call("POST", "/api/token/refresh/", {"refresh": key})
             client.http.headers["Authorization"] = f"Bearer {reply['access']}"
         return client
@@ -120,97 +106,263 @@ class LabelStudioPlatform:
 
     def publish(self, state: RoundState) -> list[str]:
         """Create missing accounts, projects and tasks; return messages for the manager."""
-        client, content = self._client, datasets.round_content(state)
+        client = self._client
+        content = datasets.round_content(state)
         # Not repeated: a request whose reply was lost may have been carried out.
-        once, needed = replace(client, retry_seconds=0.0), state.requests(state.annotators, ties=True)
-        messages, annotated = client.add_users(state), {key[:2] for key in state.annotations}
-        emails = {one.id + DOMAIN: one.id for one in state.annotators}
-        users = {emails[email]: user for email, user in client.users().items() if email in emails}
+        once = replace(client, retry_seconds=0.0)
+        needed = state.offered()
+        accounts, messages = add_accounts(client, state)
+        inactive = {annotator.id for annotator in state.annotators if not annotator.active}
+        messages += end_access(client, state, inactive, "left the round")
+        users = {
+            name: accounts.ids[address]
+            for name, address in accounts.current.items()
+            if name not in inactive
+        }
+        annotated = {key[:2] for key in state.annotations}
         for planned, description, project, pairs in client.projects(content):
             if project is None and planned.current.isdisjoint(needed):
                 continue
-            body = {"title": planned.name[-MAX_TITLE:], "description": description, **project_settings(state, planned)}
-            project = project or once.call("POST", "/api/projects/", body)[1]
-            path, tasks, new = f"/api/projects/{project['id']}", dict(pairs), []
-            for item in (content.items[name] for name in planned.items):
-                name, is_current, task = item.id, item.id in planned.current, tasks.get(item.id)
+            if project is None:
+                settings = project_settings(state, planned)
+                names = {"title": planned.name[-MAX_TITLE:], "description": description}
+                body = names | settings
+                _, project = once.call("POST", "/api/projects/", body)
+            path = f"/api/projects/{project['id']}"
+            tasks = dict(pairs)
+            new = []
+            for name in planned.items:
+                item = content.items[name]
                 # An item is offered in its last assignment set.
-                may = {one.id for one in state.annotators if is_current and is_eligible(one, item)}
-                barred = {user for one, user in users.items() if one not in may or (name, one) in annotated}
-                if task is None:
-                    data = {"id": datasets.record_id(name, content.salt), datasets.FIELD: item_html(item=item)}
-                    skips = [{**ADVANCE_SKIP, "completed_by": one} for one in barred]
-                    new += [{"data": data, "annotations": skips}] * (is_current and name in needed)
-                    continue
-                theirs = {one["completed_by"] for one in task["annotations"]}
-                for user in barred - theirs if not task["is_labeled"] else ():
-                    client.call("POST", f"/api/tasks/{task['id']}/annotations", {**ADVANCE_SKIP, "completed_by": user})
-                for one in task["annotations"]:
-                    if _is_advance_skip(one) and one["completed_by"] not in barred:
-                        client.call("DELETE", f"/api/annotations/{one['id']}", allowed=(404,))
+                allowed = set()
+                if name in planned.current:
+                    allowed = _allowed_annotators(state, item, annotated)
+                barred = {user for annotator, user in users.items() if annotator not in allowed}
+                if name in tasks:
+                    _update_skips(client, tasks[name], barred)
+                elif name in planned.current & needed:
+                    record = datasets.record_id(name, content.salt)
+                    data = {"id": record, datasets.FIELD: task_html(state, item)}
+                    skips = [{**ADVANCE_SKIP, "completed_by": user} for user in barred]
+                    new.append({"data": data, "annotations": skips})
             if new:
                 # An import takes skips for answers, and marks items as completed, until the overlap is changed.
-                client.call("PATCH", path, {"maximum_annotations": planned.annotators + len(users) + 1})
+                overlap = planned.annotators + len(users) + 1
+                client.call("PATCH", path, {"maximum_annotations": overlap})
                 once.call("POST", f"{path}/import", new)
             client.call("PATCH", path, {"maximum_annotations": planned.annotators})
-            address = f"{client.url}/projects/{project['id']}/data?labeling=1"
-            messages += [f"{planned.name}, {counted(len(planned.current), 'item')}: {address}"] * bool(planned.current)
+            if planned.current:
+                items = counted(len(planned.current), "item")
+                address = f"{client.url}/projects/{project['id']}/data?labeling=1"
+                messages.append(f"{planned.name}, {items}: {address}")
         return messages
 
     def collect(self, state: RoundState) -> Collected:
         """Return all annotations, skips and drafts, from the server's database."""
-        client, content = self._client, datasets.round_content(state)
-        needed, users = state.requests(state.annotators, ties=True), client.users()
-        emails = {one.id + DOMAIN: one for one in state.annotators}
-        annotators = emails | {str(user): emails[email] for email, user in users.items() if email in emails}
-        responses, mistakes, notes, offered = list[ServerResponse](), list[str](), list[str](), dict[str, int]()
+        client = self._client
+        content = datasets.round_content(state)
+        needed = state.offered()
+        accounts = read_accounts(client, state)
+        by_id = {annotator.id: annotator for annotator in state.annotators}
+        # A draft has the address of its account, an annotation the id.
+        annotators = {address: by_id[name] for name, address in accounts.current.items()}
+        for name, users in accounts.users.items():
+            for user in users:
+                annotators[str(user)] = by_id[name]
+        responses: list[ServerResponse] = []
+        mistakes: list[str] = []
+        notes: list[str] = []
+        offered: dict[str, int] = {}
         for planned, _, project, tasks in client.projects(content):
             if project is None:
-                notes.append(Message(planned.name, "missing on the server; collected annotations count"))
+                notes.append(
+                    Message(planned.name, "missing on the server; collected annotations count")
+                )
                 continue
-            changed = [name for name, value in project_settings(state, planned).items() if project[name] != value]
-            notes += [Message(planned.name, f"changed on the server: {', '.join(changed)}; restore it")] * bool(changed)
-            fields = {name: task["data"].get(datasets.FIELD) for name, task in tasks}
-            mistakes += datasets.describe_edited(planned, fields, {n: item_html(item=content.items[n]) for n in fields})
-            notes += datasets.describe_missing(planned, planned.current & needed.keys(), fields)
+            changed = []
+            for name, value in project_settings(state, planned).items():
+                if comparable_setting(name, project[name]) != comparable_setting(name, value):
+                    changed.append(name)
+            if changed:
+                notes.append(
+                    Message(
+                        planned.name, f"changed on the server: {', '.join(changed)}; restore it"
+                    )
+                )
+            displayed = {}
+            expected = {}
             for name, task in tasks:
-                offered[name] = 0 if task["is_labeled"] else max(0, task["overlap"] - task["total_annotations"])
-                drafts = client.get(f"/api/tasks/{task['id']}/drafts") if task["draft_exists"] else []
-                given = [one for one in (*task["annotations"], *drafts) if not _is_advance_skip(one)]
-                responses += [_response(planned.name, name, one, state) for one in given if not one.get("annotation")]
-        names = {str(user): email for email, user in users.items()}
-        read, _ = read_responses(state, responses, annotators=annotators, names=names, discarded=())
-        return replace(read, notes=(*notes, *read.notes), mistakes=(*mistakes, *read.mistakes), offered=offered)
+                displayed[name] = lines_of_item(task["data"].get(datasets.FIELD), planned.language)
+                html = task_html(state, content.items[name])
+                expected[name] = lines_of_item(html, planned.language)
+            mistakes += datasets.describe_edited(planned, displayed, expected, WORDS.record)
+            notes += datasets.describe_missing(
+                planned, planned.current & needed, displayed, WORDS.record
+            )
+            for name, task in tasks:
+                missing = task["overlap"] - task["total_annotations"]
+                offered[name] = 0 if task["is_labeled"] else max(0, missing)
+                annotations = [*task["annotations"]]
+                if task["draft_exists"]:
+                    annotations += client.get(f"/api/tasks/{task['id']}/drafts")
+                for annotation in annotations:
+                    if not _is_advance_skip(annotation):
+                        responses.append(_response(planned.name, name, annotation, state))
+        names = {str(user): address for address, user in accounts.ids.items()}
+        collected, _ = read_responses(
+            state, responses, annotators=annotators, names=names, discarded=(), words=WORDS
+        )
+        notes += collected.notes
+        mistakes += collected.mistakes
+        return replace(collected, notes=tuple(notes), mistakes=tuple(mistakes), offered=offered)
 
     def close(self, state: RoundState) -> list[str]:
-        """Return a message: the server keeps everything, and later answers are not read."""
-        return ["later answers do not count unless the round is reopened; delete its projects and accounts in the end"]
+        """Remove the annotators' accounts from the organization; the server keeps projects and answers."""
+        client = self._client
+        annotators = {annotator.id for annotator in state.annotators}
+        path = state.folder.path
+        return [
+            *end_access(client, state, annotators, "can open no project any more"),
+            f"later answers do not count; `h2htalk round reopen {path}` makes new accounts, and `h2htalk round delete "
+            f"{path}` deletes projects and accounts when nobody needs them",
+        ]
+
+    def delete(self, state: RoundState) -> Removal:
+        """Delete the round's projects with tasks and answers, then its accounts, which no other round uses."""
+        client = self._client
+        content = datasets.round_content(state)
+        accounts = read_accounts(client, state)
+        ids = datasets.record_ids(content.items, content.salt)
+        deleted = refused = 0
+        problems = []
+        for project in client.pages("/api/projects", "results"):
+            if is_of_round(project, content):
+                deletion = delete_each(client, [f"/api/projects/{project['id']}/"])
+                deleted += deletion.deleted
+                refused += deletion.refused
+                continue
+            tasks = client.pages("/api/tasks", "tasks", project=project["id"])
+            copies = sum(str(task["data"].get("id")) in ids for task in tasks)
+            if copies:
+                problems.append(
+                    f"project {project['title']!r}: was not made by this round and holds copies of "
+                    f"{counted(copies, 'item')}; delete it in Label Studio"
+                )
+        accounts_deleted = delete_accounts(client, accounts, accounts.users)
+        if refused + accounts_deleted.refused:
+            remaining = (
+                f"{counted(refused, 'project')} and {counted(accounts_deleted.refused, 'account')}"
+            )
+            problems.append(f"{remaining}: {_OWNERS_KEY}")
+        else:
+            for name in (LOGINS, ACCOUNTS):
+                remove_for_good(state.folder.private / name)
+        return _removal(client, counted(deleted, "project"), accounts_deleted, problems, refused)
+
+    def erase_annotator(self, state: RoundState, annotator: Annotator) -> Removal:
+        """Delete the annotator's answers from every project that the key sees, and their accounts with drafts."""
+        client = self._client
+        accounts = read_accounts(client, state)
+        users = set(accounts.users.get(annotator.id, ()))
+        answers = 0
+        for project in client.pages("/api/projects", "results"):
+            for task in client.pages("/api/tasks", "tasks", project=project["id"], fields="all"):
+                for annotation in task["annotations"]:
+                    # Also answers that another account gave and this one changed.
+                    if users & {annotation["completed_by"], annotation["updated_by"]}:
+                        path = f"/api/annotations/{annotation['id']}/"
+                        client.call("DELETE", path, allowed=GONE)
+                        answers += 1
+        accounts_deleted = delete_accounts(client, accounts, [annotator.id])
+        problems = []
+        if accounts_deleted.refused:
+            problems.append(f"{counted(accounts_deleted.refused, 'account')}: {_OWNERS_KEY}")
+        return _removal(client, counted(answers, "answer"), accounts_deleted, problems, 0)
 
     def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
         """Delete the tasks of items, with annotations and drafts, from every project that the key sees."""
-        client, ids = self._client, datasets.record_ids(items, state.folder.salt())
-        projects = client.pages("/api/projects", "results")
-        tasks = [task for one in projects for task in client.pages("/api/tasks", "tasks", project=one["id"])]
-        gone = [task["id"] for task in tasks if str(task["data"].get("id")) in ids]
-        for task in gone:
-            client.call("DELETE", f"/api/tasks/{task}", allowed=(404,))
-        kept = "its operator must compact the database (VACUUM), delete exports, and let backups expire"
-        return [f"{client.url}: {counted(len(gone), 'task')} deleted with answers and drafts; {kept}"]
+        client = self._client
+        ids = datasets.record_ids(items, state.folder.salt())
+        erased = []
+        for project in client.pages("/api/projects", "results"):
+            for task in client.pages("/api/tasks", "tasks", project=project["id"]):
+                if str(task["data"].get("id")) in ids:
+                    erased.append(task["id"])
+        for number in erased:
+            client.call("DELETE", f"/api/tasks/{number}", allowed=(404,))
+        return [
+            f"{client.url}: {counted(len(erased), 'task')} deleted with answers and drafts; {_KEPT_BYTES}"
+        ]
 
 
-def _is_advance_skip(one: Mapping[str, Any]) -> bool:
+def _removal(
+    client: LabelStudioClient,
+    entries: str,
+    accounts: Deletion,
+    problems: Collection[str],
+    refused: int,
+) -> Removal:
+    users = counted(accounts.deleted, "account")
+    message = f"{client.url}: {entries} and {users} deleted; {_KEPT_BYTES}"
+    return Removal((message,), tuple(problems), refused + accounts.refused > 0)
+
+
+def _allowed_annotators(
+    state: RoundState, item: Item, annotated: Collection[tuple[str, str]]
+) -> set[str]:
+    """The annotators who may get an item: those who are eligible and have not annotated it."""
+    allowed = set()
+    for annotator in state.annotators:
+        if is_eligible(annotator, item) and (item.id, annotator.id) not in annotated:
+            allowed.add(annotator.id)
+    return allowed
+
+
+def _update_skips(client: LabelStudioClient, task: Mapping[str, Any], barred: set[int]) -> None:
+    """Skip a task in advance for users who must not get it, and end such skips of those who may."""
+    annotations = task["annotations"]
+    if not task["is_labeled"]:
+        for user in barred - {annotation["completed_by"] for annotation in annotations}:
+            skip = {**ADVANCE_SKIP, "completed_by": user}
+            client.call("POST", f"/api/tasks/{task['id']}/annotations", skip)
+    for annotation in annotations:
+        if _is_advance_skip(annotation) and annotation["completed_by"] not in barred:
+            client.call("DELETE", f"/api/annotations/{annotation['id']}", allowed=(404,))
+
+
+def _is_advance_skip(annotation: Mapping[str, Any]) -> bool:
     """Return whether a skip is an `ADVANCE_SKIP`: an annotator's own was last changed by the annotator."""
-    return bool(one.get("was_cancelled") and not one["result"] and one["updated_by"] != one["completed_by"])
+    if not annotation.get("was_cancelled") or annotation["result"]:
+        return False
+    return bool(annotation["updated_by"] != annotation["completed_by"])
 
 
-def _response(dataset: str, item: str, one: Mapping[str, Any], state: RoundState) -> ServerResponse:
+def _response(
+    dataset: str, item: str, annotation: Mapping[str, Any], state: RoundState
+) -> ServerResponse:
     """Return an annotation or draft as a response of the account that wrote it last: any account can change any."""
-    status = "draft" if "was_cancelled" not in one else "discarded" if one["was_cancelled"] else "submitted"
-    forms, values = {question.name: question.form for question in state.questions}, dict[str, object]()
-    for part in one["result"] if status == "submitted" else ():
-        name, value = (str(part.get("from_name")), part.get("value")) if isinstance(part, dict) else ("", None)
-        if name in forms and isinstance(value, dict):
-            given = [str(text) for found in value.values() if isinstance(found, list) for text in found]
-            values[name] = given if forms[name] == "labels" else "\n".join(given)
-    user = str(one["user"] if status == "draft" else one["updated_by"])
-    return ServerResponse(dataset, item, user, status, values, one["updated_at"], str(one["id"]))
+    values: dict[str, object] = {}
+    if "was_cancelled" not in annotation:
+        status = "draft"
+    elif annotation["was_cancelled"]:
+        status = "discarded"
+    else:
+        status = "submitted"
+        forms = {question.name: question.form for question in state.questions}
+        for part in annotation["result"]:
+            name = str(part.get("from_name")) if isinstance(part, dict) else ""
+            if name in forms and isinstance(part.get("value"), dict):
+                texts: list[str] = []
+                for answers in part["value"].values():
+                    if isinstance(answers, list):
+                        texts += map(str, answers)
+                values[name] = texts if forms[name] == "labels" else "\n".join(texts)
+    return ServerResponse(
+        dataset=dataset,
+        item=item,
+        user=str(annotation["user" if status == "draft" else "updated_by"]),
+        status=status,
+        values=values,
+        when=annotation["updated_at"],
+        id=str(annotation["id"]),
+    )

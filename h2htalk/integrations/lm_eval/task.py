@@ -11,41 +11,56 @@ from lm_eval.api.task import ConfigurableTask
 
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError
-from h2htalk.integrations.door import Door
+from h2htalk.integrations.harness_split import HarnessSplit
 from h2htalk.version import __version__
 
-OVERALL = {"lexical": "overall", "s": "overall_s"}  # the columns that get a figure with Table 1's weights
+OVERALL = {
+    "lexical": "overall",
+    "s": "overall_s",
+}  # the columns that get a figure with Table 1's weights
 
 
 class H2HTalkTask(ConfigurableTask):
     """A split with real turns, each item with the budget of its subtask.
 
-    `metadata` (of the YAML, or `--metadata` as JSON) holds the settings of `Door`; without an embedder there,
-    H2HTALK_EMBEDDER names one. Metrics: the columns of `Door`, as means over the items that have a value; `overall` of
-    the lexical means and `overall_s` of S, with Table 1's weights; `unscored`, the number of items without a value.
+    `metadata` (of the YAML, or `--metadata` as JSON) holds the settings of `HarnessSplit`; without an embedder there,
+    H2HTALK_EMBEDDER names one. Metrics: the columns of `HarnessSplit`, as means over the items that have a value;
+    `overall` of the lexical means and `overall_s` of S, with Table 1's weights; `unscored`, items without a value.
 
     Raises ConfigError for options of the harness that would change the prompts.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
-        given = {name: value for name, value in (config or {}).items() if name != "class"}
-        fixed: Any = {
+        settings: dict[str, Any] = {
             "output_type": "generate_until",
             "generation_kwargs": {"until": [], "temperature": 0.0},
+            "test_split": "test",
+            "doc_to_text": "id",
+            "doc_to_target": "reference",
+            # `aggregation` names them; without a list the harness would add its own.
+            "metric_list": [],
+            **(config or {}),
         }
-        fixed |= {"test_split": "test", "doc_to_text": "id", "doc_to_target": "reference"}
-        fixed["metric_list"] = []  # `aggregation` names them; without a list the harness would add its own
-        super().__init__(config=fixed | given)
+        settings.pop("class", None)
+        super().__init__(config=settings)
 
     def download(self, *_: object, **__: object) -> None:
         """Open the split; nothing is fetched from the Hub."""
         metadata = self.config.metadata or {}
-        self.door, own = Door.of(metadata), str(self.config.task).rpartition("_")[2]
-        if own in LANGUAGES and any(item.language != own for item in self.door.items):
-            raise ConfigError(f"task {self.config.task} is for {own}; choose the task of the other language")
-        about = {"h2htalk": __version__, "protocol": self.door.protocol, "canary": self.door.split.canary}
-        self.config.metadata = {**metadata, **about}
-        self.dataset = {"test": Dataset.from_list([item.to_dict() for item in self.door.items])}
+        self.harness_split = HarnessSplit.of(metadata)
+        items = self.harness_split.items
+        language = str(self.config.task).rpartition("_")[2]
+        if language in LANGUAGES and any(item.language != language for item in items):
+            raise ConfigError(
+                f"task {self.config.task} is for {language}; choose the task of the other language"
+            )
+        self.config.metadata = {
+            **metadata,
+            "h2htalk": __version__,
+            "protocol": self.harness_split.protocol,
+            "canary": self.harness_split.split.canary,
+        }
+        self.dataset = {"test": Dataset.from_list([item.to_dict() for item in items])}
 
     def fewshot_context(
         self,
@@ -61,7 +76,9 @@ class H2HTalkTask(ConfigurableTask):
         if chat_template is None:
             raise ConfigError("h2htalk asks with the turns of a chat; add --apply_chat_template")
         if num_fewshot or system_instruction or gen_prefix:
-            raise ConfigError("h2htalk's prompts are whole: no --num_fewshot, --system_instruction or gen_prefix")
+            raise ConfigError(
+                "h2htalk's prompts are whole: no --num_fewshot, --system_instruction or gen_prefix"
+            )
         return chat_template([dict(message) for message in doc["messages"]])
 
     def construct_requests(self, doc: Mapping[str, Any], ctx: Any, **kwargs: Any) -> Any:
@@ -72,7 +89,7 @@ class H2HTalkTask(ConfigurableTask):
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
         """The values of a reply; an item without one has only `unscored`, which is left out of every mean."""
-        values = self.door.score(doc["id"], results[0])
+        values = self.harness_split.score(doc["id"], results[0])
         if isinstance(values, str):
             return {"unscored": 1.0}
         pairs = {OVERALL[name]: (doc["id"], values[name]) for name in OVERALL if name in values}
@@ -80,11 +97,14 @@ class H2HTalkTask(ConfigurableTask):
 
     def aggregation(self) -> dict[str, Callable[[list[Any]], float]]:
         """How each metric becomes a figure; without all eleven subtasks `overall` is a mean over items."""
-        means, overall = dict.fromkeys(self.door.columns, mean), dict.fromkeys(OVERALL.values(), self._overall)
-        return {**means, **overall, "unscored": sum}
+        figures: dict[str, Callable[[list[Any]], float]] = dict.fromkeys(
+            self.harness_split.columns, mean
+        )
+        figures |= dict.fromkeys(OVERALL.values(), self._overall)
+        return figures | {"unscored": sum}
 
     def _overall(self, pairs: Sequence[tuple[str, float]]) -> float:
-        figures = self.door.figures(dict(pairs))
+        figures = self.harness_split.figures(dict(pairs))
         return figures.get("overall", figures["items_mean"])
 
     def higher_is_better(self) -> dict[str, bool]:

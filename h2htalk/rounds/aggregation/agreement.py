@@ -11,6 +11,7 @@ import numpy as np
 
 from h2htalk.distributions import CONFIDENCE
 from h2htalk.errors import MissingExtraError
+from h2htalk.extras import AGREEMENT
 from h2htalk.rounds.aggregation.votes import Vote, VoteTable, tabulate
 from h2htalk.rounds.questions import Level
 
@@ -58,8 +59,10 @@ def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0)
     try:
         import krippendorff
     except ModuleNotFoundError as error:
-        raise MissingExtraError("Krippendorff's alpha", 'pip install "h2htalk[rounds]"') from error
-    alpha = krippendorff.alpha(value_counts=pairable, value_domain=values, level_of_measurement=level)
+        raise MissingExtraError(AGREEMENT.feature, AGREEMENT.install) from error
+    alpha = krippendorff.alpha(
+        value_counts=pairable, value_domain=values, level_of_measurement=level
+    )
     return Agreement(level, round(float(alpha), 6), _interval(pairable, level, seed), *sizes)
 
 
@@ -74,7 +77,9 @@ def _interval(counts: Any, level: Level, seed: int) -> tuple[float, float] | Non
     kinds, often = np.unique(counts, axis=0, return_counts=True)
     rng = np.random.default_rng([seed, zlib.crc32(level.encode())])
     # Pairs of values within an item of each kind; an item weighs as much as it has votes (Krippendorff 2011).
-    pairs = (kinds[:, :, None] * kinds[:, None, :] - kinds[:, :, None] * np.eye(labels)).reshape(len(kinds), -1)
+    pairs = (kinds[:, :, None] * kinds[:, None, :] - kinds[:, :, None] * np.eye(labels)).reshape(
+        len(kinds), -1
+    )
     pairs /= kinds.sum(axis=1, keepdims=True) - 1
     alphas: list[Any] = []
     block = max(1, 20_000_000 // len(kinds))  # bounds the memory
@@ -84,7 +89,11 @@ def _interval(counts: Any, level: Level, seed: int) -> tuple[float, float] | Non
         each = coincidences.sum(axis=2)
         # Between ratings the distance is the number of ratings between them, those at the two values counted half.
         place = each.cumsum(axis=1) - each / 2 if level == "ordinal" else None
-        distance = 1 - np.eye(labels)[None] if place is None else (place[:, :, None] - place[:, None, :]) ** 2
+        distance = (
+            1 - np.eye(labels)[None]
+            if place is None
+            else (place[:, :, None] - place[:, None, :]) ** 2
+        )
         observed = (coincidences * distance).sum(axis=(1, 2))
         chance = (each[:, :, None] * each[:, None, :] * distance).sum(axis=(1, 2))
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,5 +1,7 @@
 """Statistics of annotators: agreement with others, accuracy on gold items, speed; and warnings, with numbers.
 
+Annotators who share unusual answers are found in `shared_answers`.
+
 A warning is a reason to talk to an annotator, never to exclude them.
 """
 
@@ -15,9 +17,10 @@ from itertools import pairwise, product
 
 from h2htalk.data.languages import find_language
 from h2htalk.distributions import Interval, binomial_tail, wilson_interval
+from h2htalk.rounds.aggregation.shared_answers import SharedAnswers, partners
 from h2htalk.rounds.annotations import Annotation, skips
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import SKIPPED, Question, Value
+from h2htalk.rounds.questions import SKIPPED, Question, Value, voted
 from h2htalk.text.escaping import csv_text
 
 # Fewer gold answers qualify nobody: three right answers of three may be luck.
@@ -36,7 +39,8 @@ MIN_SHARE, MAX_PROBABILITY = 0.8, 1e-3
 HEADINGS = (
     "annotator", "items annotated", "items skipped",
     "agreement with majority", "agreement low", "agreement high", "votes compared",
-    "gold accuracy", "gold low", "gold high", "gold answers", "qualified", "seconds per item", "warnings",
+    "gold accuracy", "gold low", "gold high", "gold answers", "qualified", "seconds per item",
+    "shares answers with", "warnings",
 )  # fmt: skip
 
 # Item -> annotator -> answer to one question.
@@ -65,7 +69,7 @@ class AnnotatorStatistics:
 
     `consensus` are votes equal to the majority of the others on the same item, among items where the others have one.
     `gold` are right answers on gold items; a rating within one step counts as right. `seconds` is the median time per
-    item, from one answer to the next.
+    item, from one answer to the next. `shares_with` are annotators with whom they share unusual answers.
     """
 
     annotator: str
@@ -75,24 +79,39 @@ class AnnotatorStatistics:
     gold: Share | None
     seconds: float | None
     warnings: tuple[str, ...] = ()
+    shares_with: tuple[str, ...] = ()
 
 
 def annotator_statistics(
-    items: Sequence[Item], questions: Sequence[Question], annotations: Iterable[Annotation], annotators: Iterable[str]
+    items: Sequence[Item],
+    questions: Sequence[Question],
+    annotations: Iterable[Annotation],
+    annotators: Iterable[str],
+    shared: Sequence[SharedAnswers] = (),
 ) -> list[AnnotatorStatistics]:
-    """Return the statistics of annotators (ids), in their order; consensus counts all label questions together."""
+    """Return the statistics of annotators (ids), in their order; consensus counts all label questions together.
+
+    `shared` are the pairs of the round who share unusual answers.
+    """
     by_key = {annotation.key: annotation for annotation in annotations}
     found, skipped = list(by_key.values()), Counter(annotator for _, annotator in skips(by_key))
-    answered = Counter(annotator for _, annotator in {one.key[:2] for one in found if one.question != SKIPPED})
-    consensus = _consensus([_answers(question.name, found) for question in questions if question.form == "label"])
-    right = {(item.id, name): value for item in items for name, value in item.gold.items()}
-    checked = {question.name for question in questions if question.form != "text"}
-    gold = _shares(
-        (one.annotator, _is_right(one.value, right[one.item, one.question]))
-        for one in found
-        if one.question in checked and (one.item, one.question) in right and one.value is not None
+    answered = Counter(
+        annotator for _, annotator in {one.key[:2] for one in found if one.question != SKIPPED}
     )
+    consensus = _consensus(
+        [
+            _answers(question.name, found)
+            for question in voted(questions)
+            if question.form == "label"
+        ]
+    )
+    gold = gold_shares(items, questions, found)
     seconds, warnings = _seconds_per_item(found), annotator_warnings(items, questions, found)
+    shared_by: dict[str, list[str]] = {}
+    for pair in shared:
+        for annotator in pair.annotators:
+            shared_by.setdefault(annotator, []).append(pair.describe(*pair.annotators))
+    shares_with = partners(shared)
     return [
         AnnotatorStatistics(
             annotator=one,
@@ -101,10 +120,24 @@ def annotator_statistics(
             consensus=consensus.get(one),
             gold=gold.get(one),
             seconds=statistics.median(seconds[one].values()) if one in seconds else None,
-            warnings=warnings.get(one, ()),
+            warnings=(*warnings.get(one, ()), *shared_by.get(one, ())),
+            shares_with=tuple(shares_with.get(one, ())),
         )
         for one in annotators
     ]
+
+
+def gold_shares(
+    items: Sequence[Item], questions: Sequence[Question], annotations: Iterable[Annotation]
+) -> dict[str, Share]:
+    """Return annotator -> share of right answers on gold items; of those who answered any."""
+    right = {(item.id, name): value for item in items for name, value in item.gold.items()}
+    checked = {question.name for question in questions if question.form != "text"}
+    return _shares(
+        (one.annotator, _is_right(one.value, right[one.item, one.question]))
+        for one in annotations
+        if one.question in checked and (one.item, one.question) in right and one.value is not None
+    )
 
 
 def qualified(rows: Iterable[AnnotatorStatistics], pass_gold: float) -> dict[str, bool | None]:
@@ -113,7 +146,9 @@ def qualified(rows: Iterable[AnnotatorStatistics], pass_gold: float) -> dict[str
     None for fewer than `MIN_GOLD` gold answers.
     """
     return {
-        one.annotator: None if one.gold is None or one.gold.of < MIN_GOLD else one.gold.value >= pass_gold
+        one.annotator: None
+        if one.gold is None or one.gold.of < MIN_GOLD
+        else one.gold.value >= pass_gold
         for one in rows
     }
 
@@ -128,7 +163,9 @@ def statistics_csv(rows: Sequence[AnnotatorStatistics], pass_gold: float) -> str
         few = f"too few gold answers: {one.gold.of} of at least {MIN_GOLD}" if one.gold else None
         qualifies = few if passed[one.annotator] is None else passed[one.annotator]
         cells = one.annotator, one.annotated, one.skipped, *_cells(one.consensus), *_cells(one.gold)
-        table.append((*cells, qualifies, one.seconds, "; ".join(one.warnings)))
+        table.append(
+            (*cells, qualifies, one.seconds, " ".join(one.shares_with), "; ".join(one.warnings))
+        )
     return csv_text(HEADINGS, table)
 
 
@@ -162,7 +199,11 @@ def _consensus(questions: Sequence[Answers]) -> dict[str, Share]:
     for answers in (answers for question in questions for answers in question.values()):
         counts = Counter(answers.values())
         for annotator, label in answers.items():
-            (first, most), (_, next_most) = [*(counts - Counter([label])).most_common(2), (None, 0), (None, 0)][:2]
+            (first, most), (_, next_most) = [
+                *(counts - Counter([label])).most_common(2),
+                (None, 0),
+                (None, 0),
+            ][:2]
             if most > next_most:
                 results.append((annotator, first == label))
     return _shares(results)
@@ -171,7 +212,11 @@ def _consensus(questions: Sequence[Answers]) -> dict[str, Share]:
 def _is_right(value: Value, gold: Value) -> bool:
     if isinstance(gold, int) and isinstance(value, int):
         return abs(value - gold) <= 1
-    return set(value) == set(gold) if isinstance(gold, tuple) and isinstance(value, tuple) else value == gold
+    return (
+        set(value) == set(gold)
+        if isinstance(gold, tuple) and isinstance(value, tuple)
+        else value == gold
+    )
 
 
 def _seconds_per_item(annotations: Iterable[Annotation]) -> dict[str, dict[str, float]]:
@@ -215,9 +260,11 @@ def annotator_warnings(
                 f"too fast: {len(fast)} of {len(timed)} timed items were answered faster than they can be read (median "
                 f"{median:.0f} s; reading at {MAX_SPEEDUP} times the usual speed takes {needed:.0f} s)"
             )
-    for annotator, warning in _equal_ratings([question.name for question in questions if question.ratings], found):
+    for annotator, warning in _equal_ratings(
+        [question.name for question in questions if question.ratings], found
+    ):
         warnings[annotator].append(warning)
-    for question in (question for question in questions if question.decided):
+    for question in (question for question in voted(questions) if question.decided):
         for annotator, warning in _slight_agreement(question.name, _answers(question.name, found)):
             warnings[annotator].append(warning)
     return {annotator: tuple(theirs) for annotator, theirs in warnings.items() if theirs}
@@ -226,11 +273,13 @@ def annotator_warnings(
 def min_reading_seconds(item: Item) -> float:
     """Return the time for reading an item at `MAX_SPEEDUP` times the usual speed (s)."""
     texts = [*(turn.content for turn in item.turns), *(text for _, text in item.context)]
-    length = sum(map(len, (*texts, item.response, item.reference)))
+    length = sum(map(len, (*texts, item.response, *item.references)))
     return 60 * length / (find_language(item.language).reading_speed * MAX_SPEEDUP)
 
 
-def _equal_ratings(names: Sequence[str], annotations: Iterable[Annotation]) -> Iterator[tuple[str, str]]:
+def _equal_ratings(
+    names: Sequence[str], annotations: Iterable[Annotation]
+) -> Iterator[tuple[str, str]]:
     """Yield annotators all of whose ratings of nearly all items are equal, while those of the others are not.
 
     The others' share counts one more case of each, so that it is not 0.
@@ -247,7 +296,12 @@ def _equal_ratings(names: Sequence[str], annotations: Iterable[Annotation]) -> I
         count = sum(mine.values())
         if len(mine) < MIN_ITEMS or count < MIN_SHARE * len(mine):
             continue
-        others = [same for who in equal.keys() - {annotator} for item, same in equal[who].items() if item in mine]
+        others = [
+            same
+            for who in equal.keys() - {annotator}
+            for item, same in equal[who].items()
+            if item in mine
+        ]
         probability = binomial_tail(count, len(mine), (sum(others) + 1) / (len(others) + 2))
         if others and probability < MAX_PROBABILITY:
             yield (
@@ -263,7 +317,10 @@ def _slight_agreement(question: str, answers: Answers) -> Iterator[tuple[str, st
     for annotator, (kappa, error, count) in sorted(_kappas(answers).items()):
         if kappa >= SLIGHT:
             continue
-        rest = {item: {who: one for who, one in theirs.items() if who != annotator} for item, theirs in answers.items()}
+        rest = {
+            item: {who: one for who, one in theirs.items() if who != annotator}
+            for item, theirs in answers.items()
+        }
         typical = statistics.median([one for one, _, _ in _kappas(rest).values()] or [0.0])
         if typical >= SLIGHT and typical - kappa > ERRORS * error:
             yield (
@@ -285,14 +342,20 @@ def _kappas(by_item: Answers) -> dict[str, tuple[float, float, int]]:
     for answers in by_item.values():
         counts = Counter(answers.values())
         for annotator, value in answers.items() if len(answers) > 1 else ():
-            rest = {other: (n - (other == value)) / (len(answers) - 1) for other, n in counts.items()}
-            observed.setdefault(annotator, []).append(sum(n * _distance(value, other) for other, n in rest.items()))
+            rest = {
+                other: (n - (other == value)) / (len(answers) - 1) for other, n in counts.items()
+            }
+            observed.setdefault(annotator, []).append(
+                sum(n * _distance(value, other) for other, n in rest.items())
+            )
             mine.setdefault(annotator, Counter())[value] += 1
             others.setdefault(annotator, Counter()).update(rest)
     kappas = {}
     for annotator, seen in observed.items():
         pairs = product(mine[annotator].items(), others[annotator].items())
-        expected = sum(n * m * _distance(one, other) for (one, n), (other, m) in pairs) / len(seen) ** 2
+        expected = (
+            sum(n * m * _distance(one, other) for (one, n), (other, m) in pairs) / len(seen) ** 2
+        )
         if len(seen) >= MIN_ITEMS and expected:
             error = statistics.stdev(seen) / math.sqrt(len(seen)) / expected
             kappas[annotator] = 1 - statistics.fmean(seen) / expected, error, len(seen)
@@ -301,4 +364,8 @@ def _kappas(by_item: Answers) -> dict[str, tuple[float, float, int]]:
 
 def _distance(one: Value, other: Value) -> float:
     """Return the disagreement of two answers: squared difference of ratings, 0 or 1 of labels."""
-    return (one - other) ** 2 if isinstance(one, int) and isinstance(other, int) else float(one != other)
+    return (
+        (one - other) ** 2
+        if isinstance(one, int) and isinstance(other, int)
+        else float(one != other)
+    )

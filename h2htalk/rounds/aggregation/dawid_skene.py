@@ -31,7 +31,9 @@ MAX_ITERATIONS = 1000
 TOLERANCE = 1e-7
 
 
-def dawid_skene(votes: Iterable[Vote] | VoteTable, *, iterations: int | None = None) -> dict[str, VoteResult]:
+def dawid_skene(
+    votes: Iterable[Vote] | VoteTable, *, iterations: int | None = None
+) -> dict[str, VoteResult]:
     """Return the most probable label of each item, sorted by item; annotators' accuracy is learned from all votes.
 
     Annotators start with an accuracy of 0.7, labels with equal priors; nothing is random. With one annotator the
@@ -71,9 +73,14 @@ def dawid_skene(votes: Iterable[Vote] | VoteTable, *, iterations: int | None = N
         before = likelihood
         # M: an annotator without items of a label keeps the initial confusions for it.
         even = round_to_grid(chances, busiest)
-        seen = np.stack([np.bincount(cells, np.repeat(row, sizes), start[0].size) for row in even]).reshape(start.shape)
+        seen = np.stack(
+            [np.bincount(cells, np.repeat(row, sizes), start[0].size) for row in even]
+        ).reshape(start.shape)
         of_label = seen.sum(axis=2, keepdims=True)
-        priors, confusions = even.sum(axis=1) / items, np.divide(seen, of_label, where=of_label > 0, out=start.copy())
+        priors, confusions = (
+            even.sum(axis=1) / items,
+            np.divide(seen, of_label, where=of_label > 0, out=start.copy()),
+        )
     return leading_labels(table, chances.T)
 
 
@@ -83,7 +90,9 @@ def round_to_grid(values: Numbers, terms: int) -> Numbers:
     The results are multiples of a power of two whose sums stay below 2^52 multiples, which float64 adds without
     rounding. The error of a value is at most 2^-52 of the largest possible sum.
     """
-    largest = float(np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0))
+    largest = float(
+        np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max(initial=0.0)
+    )
     if not largest:
         return values
     step = math.ldexp(1.0, math.frexp(largest * terms)[1] - 52)

@@ -6,7 +6,8 @@ The order of rows, and the names of annotators and labels, do not matter.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +16,20 @@ from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.votes import Vote, majority, tabulate
 from h2htalk.rounds.annotations import Annotation, Annotations
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import Question
+from h2htalk.rounds.questions import NO, UNSURE, YES, Question
 
 # Rules of decisions.
-RULES = ("majority", "one more annotation", "dawid_skene", "adjudication", "mean", "tie", "no annotations")
-MAJORITY, ONE_MORE, DAWID_SKENE, ADJUDICATION, MEAN, TIE, NO_ANNOTATIONS = RULES
+RULES = (
+    "majority",
+    "one more annotation",
+    "dawid_skene",
+    "adjudication",
+    "mean",
+    "any_yes",
+    "tie",
+    "no annotations",
+)
+MAJORITY, ONE_MORE, DAWID_SKENE, ADJUDICATION, MEAN, ANY_YES, TIE, NO_ANNOTATIONS = RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +40,8 @@ class Decision:
         item, question: what is decided.
         label: the decided label, mean rating, or tuple of labels; None for a tie or without annotations.
         rule: `majority`; `one more annotation`, a majority of one vote among more votes than the overlap;
-            `dawid_skene`, a tie that its posterior decided; `mean`, `tie`, `adjudication`, or `no annotations`.
+            `dawid_skene`, a tie that its posterior decided; `mean`, `tie`, `adjudication`, or `no annotations`;
+            `any_yes`: "yes" by one person decides, else "unsure" by one.
         support: number of votes for `label`, for each of the tied labels, or number of ratings.
         votes: number of all votes.
         dawid_skene: the label that is most probable under Dawid-Skene, whatever was decided; None if several are
@@ -75,6 +86,9 @@ def decide(
     """
     made: dict[tuple[str, str], Decision] = {}
     for question in questions:
+        if question.is_reading:
+            made |= {(one.item, one.question): one for one in _any_yes(question, annotations)}
+            continue
         if question.form == "label":
             # The model is fitted to all votes, those on gold items included.
             table = tabulate(votes_on(question, annotations))
@@ -84,10 +98,20 @@ def decide(
                 figures = result.support, result.votes, model.label, round(model.posterior, 6)
                 decision = Decision(item, question.name, result.label, MAJORITY, *figures)
                 if result.label is not None:
-                    second = max((share for label, share in result.chances.items() if label != result.label), default=0)
-                    if result.votes > overlap and result.support - round(second * result.votes) == 1:
+                    second = max(
+                        (share for label, share in result.chances.items() if label != result.label),
+                        default=0,
+                    )
+                    if (
+                        result.votes > overlap
+                        and result.support - round(second * result.votes) == 1
+                    ):
                         decision = replace(decision, rule=ONE_MORE)
-                elif threshold is not None and model.label in result.tied and model.posterior >= threshold:
+                elif (
+                    threshold is not None
+                    and model.label in result.tied
+                    and model.posterior >= threshold
+                ):
                     # Only a tied label can win by its posterior, which does not overrule the count.
                     decision = replace(decision, label=model.label, rule=DAWID_SKENE)
                 else:
@@ -101,9 +125,13 @@ def decide(
         for item, given in values.items() if question.form != "text" else ():
             if question.form == "rating":
                 mean, interval = mean_of(given, (question.ratings[0], question.ratings[-1]))
-                decision = Decision(item, question.name, mean, MEAN, len(given), len(given), interval=interval)
+                decision = Decision(
+                    item, question.name, mean, MEAN, len(given), len(given), interval=interval
+                )
             else:  # the labels that more than half of the annotators chose
-                counts = {label: sum(label in chosen for chosen in given) for label in question.labels}
+                counts = {
+                    label: sum(label in chosen for chosen in given) for label in question.labels
+                }
                 labels = tuple(label for label, count in counts.items() if 2 * count > len(given))
                 support = min((counts[label] for label in labels), default=0)
                 decision = Decision(item, question.name, labels, MAJORITY, support, len(given))
@@ -116,6 +144,38 @@ def decide(
             elif question.form in ("label", "rating"):
                 decided.append(Decision(item, question.name, None, NO_ANNOTATIONS))
     return decided
+
+
+def _any_yes(question: Question, annotations: Iterable[Annotation]) -> Iterator[Decision]:
+    """Decide a reading question on every item that has answers: what one person sees, many may overlook."""
+    answers: dict[str, Counter[str]] = {}
+    for vote in votes_on(question, annotations):
+        answers.setdefault(vote.item, Counter())[vote.label] += 1
+    for item, counts in answers.items():
+        label = next(label for label in (YES, UNSURE, NO) if counts[label])
+        yield Decision(
+            item, question.name, label, ANY_YES, support=counts[label], votes=counts.total()
+        )
+
+
+def keep_modelled(
+    decisions: Sequence[Decision], before: Mapping[tuple[str, str], Decision]
+) -> list[Decision]:
+    """Return decisions with what the model said of the same votes `before`, by (item, question).
+
+    The model estimates the accuracy of each annotator. Once an annotator is erased, their votes on several items are
+    nobody's, and it cannot be fitted to them as before.
+    """
+
+    def kept(new: Decision) -> Decision:
+        old = before.get((new.item, new.question))
+        if old is None or (old.votes, old.support) != (new.votes, new.support):
+            return new
+        if {old.rule, new.rule} == {TIE, DAWID_SKENE}:
+            return old
+        return replace(new, dawid_skene=old.dawid_skene, posterior=old.posterior)
+
+    return [kept(one) for one in decisions]
 
 
 def mean_of(values: Sequence[int], scale: tuple[int, int]) -> tuple[float, Interval | None]:
@@ -149,7 +209,9 @@ class Adjudication:
     by: str
 
 
-def apply_adjudications(decisions: Sequence[Decision], adjudications: Mapping[str, Adjudication]) -> list[Decision]:
+def apply_adjudications(
+    decisions: Sequence[Decision], adjudications: Mapping[str, Adjudication]
+) -> list[Decision]:
     """Return decisions with ties decided by adjudications (by `tie_id`) between exactly the labels that are tied."""
 
     def applied(one: Decision) -> Decision:
@@ -172,7 +234,11 @@ def completed_items(
     """Return item -> annotators who answered all its required questions, and those that their answers make required."""
     completed: dict[str, set[str]] = {item.id: set() for item in items}
     for item, annotator in {key[:2] for key in annotations if key[0] in completed}:
-        values = {q.name: one.value for q in questions if (one := annotations.get((item, annotator, q.name)))}
+        values = {
+            q.name: one.value
+            for q in questions
+            if (one := annotations.get((item, annotator, q.name)))
+        }
         if all(q.name in values for q in questions if q.required and q.is_asked(values)):
             completed[item].add(annotator)
     return completed

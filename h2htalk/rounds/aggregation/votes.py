@@ -48,7 +48,11 @@ class VoteTable:
     def votes(self, rows: Iterable[int]) -> list[Vote]:
         """Return the votes of some rows, in the order of `rows`."""
         picked = list(rows)
-        columns = ((self.items, self.item), (self.annotators, self.annotator), (self.labels, self.label))
+        columns = (
+            (self.items, self.item),
+            (self.annotators, self.annotator),
+            (self.labels, self.label),
+        )
         named = ([names[at] for at in column[picked].tolist()] for names, column in columns)
         return [Vote(*fields) for fields in zip(*named, strict=True)]
 
@@ -80,7 +84,9 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
     if len(twice):
         first = int(twice[0])
         who, what = quoted(annotators[annotator[first]]), quoted(items[item[first]])
-        raise RoundError(f"item {what}: annotator {who} gave two labels; keep one vote of each annotator on each item")
+        raise RoundError(
+            f"item {what}: annotator {who} gave two labels; keep one vote of each annotator on each item"
+        )
     return VoteTable(items, annotators, labels, item, annotator, label)
 
 
@@ -114,7 +120,9 @@ def leading_labels(table: VoteTable, chances: Any) -> dict[str, VoteResult]:
     `chances` has the shape (items, labels).
     """
     results = {}
-    for item, counts, theirs in zip(table.items, table.counts().tolist(), chances.tolist(), strict=True):
+    for item, counts, theirs in zip(
+        table.items, table.counts().tolist(), chances.tolist(), strict=True
+    ):
         best = max(theirs)
         leading = [at for at, chance in enumerate(theirs) if best - chance <= TIE_TOLERANCE]
         labels = tuple(table.labels[at] for at in leading)

@@ -10,7 +10,15 @@ from typing import Any, Self
 
 import httpx
 
+from h2htalk.data.bounded.bounds import REPLY
+from h2htalk.data.bounded.request_time import (
+    RequestTime,
+    bound_request_time,
+    counting,
+    running_request,
+)
 from h2htalk.errors import RoundError, quoted, shorten
+from h2htalk.masking import hold_key, hold_url, is_secret_name, mask_held, masked
 
 KEY_HEADER = "X-Argilla-Api-Key"
 # A private Space of the Hugging Face Hub requires a token of the Hub.
@@ -21,6 +29,8 @@ RETRY_SECONDS = 30.0
 FIRST_RETRY_SECONDS = 3.0
 # Timeout of a request (seconds): 500 records with responses are read in under two.
 TIMEOUT = 60.0
+# Timeout of a whole request with its reply, from the first byte of its head.
+LONGEST_REQUEST = 600.0
 # Timeout of requests to the search engine (seconds).
 SEARCH_TIMEOUT = 10.0
 # Attempts after an internal error of the server (500: a locked database, a dead search engine).
@@ -67,11 +77,12 @@ class ServerClient:
         if the server does not answer, refuses, or fails.
         """
         headers = {KEY_HEADER: key} if key else None
+        hold_key(key)
         end, pause, failures = time.monotonic() + self.retry_seconds, 0.2, 0
         while True:
             problem: object
             try:
-                reply = self.http.request(method, path, json=body, params=params, headers=headers)
+                reply = self._send(method, path, json=body, params=params, headers=headers)
             except httpx.TransportError as error:
                 problem = type(error).__name__
             else:
@@ -86,7 +97,7 @@ class ServerClient:
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
         if (status := reply.status_code) >= 400 and status not in allowed:
-            request, reason = f"{method} {path}", shorten(ascii(reply.text), 300)
+            request, reason = f"{method} {path}", _readable(reply.text, body)
             problem = f"{request} was refused with {status}: {reason}"
             if status == 401:
                 problem = f"rejects the key in {self.KEY}; {self.KEYS}"
@@ -99,6 +110,22 @@ class ServerClient:
                 )
             raise RoundError(f"{self.url}: {problem}")
         return status, _read_json(reply)
+
+    def _send(self, method: str, path: str, **sent: Any) -> httpx.Response:
+        """Send a request once. A reply that drips, which no timeout between two bytes ends, or that never ends, is one
+        that does not come."""
+        request = _request_time()
+        content = bytearray()
+        with counting(request), self.http.stream(method, path, **sent) as reply:
+            for chunk in reply.iter_bytes():
+                content += chunk
+                if len(content) > REPLY.value:
+                    raise RoundError(f"{self.url}: {method} {path}: {REPLY.message('a reply')}")
+                request.left()
+        kept = {
+            name: value for name, value in reply.headers.items() if name.lower() == "content-type"
+        }
+        return httpx.Response(reply.status_code, headers=kept, content=bytes(content))
 
     def ask_search_engine(self, path: str) -> Any:
         """Return the JSON at a path that needs the search engine, asked once; None if the engine does not answer."""
@@ -114,7 +141,9 @@ class ServerClient:
             raise RoundError(f"{self.url}: {problem}; use an owner's key")
 
     @classmethod
-    def open(cls, retry_seconds: float, credentials: Callable[[str, str], Mapping[str, Any]]) -> Self:
+    def open(
+        cls, retry_seconds: float, credentials: Callable[[str, str], Mapping[str, Any]]
+    ) -> Self:
         """Connect to the server; `credentials` makes options of the HTTP client from its address and key.
 
         `retry_seconds`: seconds of retries after the first answer; before it at most `FIRST_RETRY_SECONDS`. Raise
@@ -124,6 +153,7 @@ class ServerClient:
         timeout = httpx.Timeout(TIMEOUT, connect=FIRST_RETRY_SECONDS)
         url = str(httpx.URL(address).copy_with(userinfo=b"", query=None, fragment=None))
         http = httpx.Client(base_url=address, timeout=timeout, **credentials(address, key))
+        bound_request_time(http, lambda request: running_request() or _request_time())
         client = cls(http, url, "", min(retry_seconds, FIRST_RETRY_SECONDS))
         status, body = client.call("GET", cls.VERSION_PATH, allowed=range(400, 600))
         version = (body.get("version") or body.get("release")) if isinstance(body, dict) else None
@@ -131,7 +161,11 @@ class ServerClient:
             raise RoundError(
                 f"{url} does not run {cls.NAME} ({cls.VERSION_PATH} returns {status}); check {cls.URL}"
                 + ("; it redirects: try https:// or http://" if 300 <= status < 400 else "")
-                + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in url else "")
+                + (
+                    f"; a private Space needs a token of the Hub in {TOKEN}"
+                    if SPACES in url
+                    else ""
+                )
             )
         if not version.startswith(f"{cls.VERSION}."):
             raise RoundError(
@@ -144,10 +178,16 @@ class ServerClient:
         """Return address and key; raise RoundError if one is missing or invalid."""
         address, key = (os.environ.get(name, "").strip() for name in (cls.URL, cls.KEY))
         if missing := [name for name, value in ((cls.URL, address), (cls.KEY, key)) if not value]:
-            raise RoundError(f"set {' and '.join(missing)}: the address of the {cls.NAME} server and an owner's key")
+            raise RoundError(
+                f"set {' and '.join(missing)}: the address of the {cls.NAME} server and an owner's key"
+            )
         try:
             parts = httpx.URL(address)
-            valid = parts.scheme in ("http", "https") and bool(parts.host) and set("[%]").isdisjoint(parts.host)
+            valid = (
+                parts.scheme in ("http", "https")
+                and bool(parts.host)
+                and set("[%]").isdisjoint(parts.host)
+            )
             valid = valid and (parts.port or 1) < 1 << 16
         except httpx.InvalidURL:
             valid = False
@@ -155,9 +195,15 @@ class ServerClient:
             raise RoundError(
                 f"{cls.URL} is not an address of a server; write it like http://localhost:6900 or https://HOST"
             )
+        hold_key(key)
+        hold_url(address)
         if not _is_token(key):
             raise RoundError(f"{cls.KEY} contains invalid characters; copy it again: {cls.KEYS}")
         return address.rstrip("/"), key
+
+
+def _request_time() -> RequestTime:
+    return RequestTime(seconds=LONGEST_REQUEST, error=httpx.ReadTimeout)
 
 
 def connect(retry_seconds: float = RETRY_SECONDS) -> ServerClient:
@@ -186,11 +232,30 @@ def require_search_engine(client: ServerClient) -> None:
         )
 
 
+class _Object(dict[str, Any]):
+    """An object of a reply: a field that a server of the supported version has may be missing in another's."""
+
+    def __missing__(self, name: str) -> Any:
+        raise RoundError(
+            f"the annotation server sent an object without {quoted(name)}; check its address and version, and what "
+            "stands before it (a proxy, a page of sign-in)"
+        )
+
+
 def _read_json(reply: httpx.Response) -> Any:
     try:
-        return reply.json()
-    except ValueError:
+        return reply.json(object_hook=_Object)
+    except (ValueError, RecursionError):
         return None
+
+
+def _readable(reply: str, body: Any) -> str:
+    """What a server says to a request that it refuses, in ASCII, without the passwords that were sent to it."""
+    sent = body.items() if isinstance(body, Mapping) else ()
+    for name, value in sent:
+        if is_secret_name(str(name)) and isinstance(value, str):
+            reply = masked(reply, value)
+    return shorten(ascii(mask_held(reply)), 300)
 
 
 def _is_token(text: str) -> bool:
@@ -202,6 +267,9 @@ def hub_headers(address: str) -> dict[str, str]:
     parts, token = httpx.URL(address), os.environ.get(TOKEN, "").strip()
     if not token or parts.scheme != "https" or not parts.host.endswith(SPACES):
         return {}
+    hold_key(token)
     if not _is_token(token):
-        raise RoundError(f"{TOKEN} contains invalid characters; copy it again from the Hub's settings")
+        raise RoundError(
+            f"{TOKEN} contains invalid characters; copy it again from the Hub's settings"
+        )
     return {"Authorization": f"Bearer {token}"}

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from h2htalk.data.bounded.bounds import LISTING
 from h2htalk.data.files import json_line
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import RoundError, counted, listed, quoted
@@ -25,11 +26,13 @@ from h2htalk.rounds.texts.interface import (
     interface_text,
     label_help,
     label_text,
+    notice_help_lines,
     passage_title,
     question_help,
     question_title,
     rating_text,
 )
+from h2htalk.rounds.texts.item_notes import shown_note
 from h2htalk.text.escaping import printable, printable_lines
 
 # The server's limits (characters).
@@ -37,11 +40,16 @@ MAX_GUIDELINES, MAX_DESCRIPTION, MAX_TITLE = 10_000, 1000, 500
 # The only field of a record: an item as JSON, which the page displays.
 FIELD = "item"
 PAGE_TEXTS = (
-    "user", "companion", "reply_to_judge", "proposed_reply", "crisis_notice", "explicit_notice", "show_text", "note",
-    "choose_between", "discard_skips", "help_in_guidelines",
+    "user", "companion", "reply_to_judge", "proposed_reply", "other_reply", "crisis_notice", "explicit_notice",
+    "show_text", "note", "choose_between", "discard_skips", "consent_first",
 )  # fmt: skip
 # Form of a question -> its type on the server.
-_TYPES = {"label": "label_selection", "labels": "multi_label_selection", "rating": "rating", "text": "text"}
+_TYPES = {
+    "label": "label_selection",
+    "labels": "multi_label_selection",
+    "rating": "rating",
+    "text": "text",
+}
 # Records in one listing, the server's limit.
 PAGE = 1000
 # Key of the round's data in a dataset's metadata.
@@ -107,7 +115,9 @@ def round_datasets(content: RoundContent) -> tuple[RoundDataset, ...]:
     """Return the datasets of all assignment sets, in order."""
     state, datasets = content.state, list[RoundDataset]()
     languages = {item.id: item.language for item in state.items}
-    last = {item: one_set.number for one_set in state.sets for group in one_set.groups for item in group}
+    last = {
+        item: one_set.number for one_set in state.sets for group in one_set.groups for item in group
+    }
     for one_set in state.sets:
         for session, group in zip(session_numbers(one_set, languages), one_set.groups, strict=True):
             language = languages[group[0]]
@@ -155,7 +165,11 @@ def read_guidelines(content: RoundContent, language: Language) -> str:
 def settings_for(content: RoundContent, dataset: RoundDataset) -> dict[str, Any]:
     """Return the settings of a dataset as the server accepts and lists them. Raise RoundError."""
     state, language = content.state, dataset.language
-    template = {"type": "custom", "template": page(language), "advanced_mode": True}
+    template = {
+        "type": "custom",
+        "template": page(language, notice_help_lines(state.spec, language)),
+        "advanced_mode": True,
+    }
     # By these a manager can filter.
     properties: dict[str, dict[str, Any]] = {
         "language": {"type": "terms", "values": list(LANGUAGES)},
@@ -168,10 +182,22 @@ def settings_for(content: RoundContent, dataset: RoundDataset) -> dict[str, Any]
         "guidelines": read_guidelines(content, language),
         "distribution": {"strategy": "overlap", "min_submitted": dataset.annotators},
         "allow_extra_metadata": False,
-        "fields": [{"name": FIELD, "title": interface_text("item", language), "required": True, "settings": template}],
+        "fields": [
+            {
+                "name": FIELD,
+                "title": interface_text("item", language),
+                "required": True,
+                "settings": template,
+            }
+        ],
         "questions": [question_for(question, language) for question in state.questions],
         "metadata": [
-            {"name": name, "title": name, "settings": one, "visible_for_annotators": name in ("crisis", "subtask")}
+            {
+                "name": name,
+                "title": name,
+                "settings": one,
+                "visible_for_annotators": name in ("crisis", "subtask"),
+            }
             for name, one in properties.items()
         ],
     }
@@ -192,7 +218,9 @@ def question_for(question: Question, language: Language) -> dict[str, Any]:
         # Both ends of the scale are in the title: phones do not show descriptions, and the server bare numbers.
         steps = [rating_text(name, rating, language) for rating in question.ratings]
         ends = steps[0], steps[-1]
-        title += f" ({'; '.join(ends)})" if find_language(language).spaced else f"（{'；'.join(ends)}）"
+        title += (
+            f" ({'; '.join(ends)})" if find_language(language).spaced else f"（{'；'.join(ends)}）"
+        )
         lines += steps
     else:
         texts = {label: label_text(name, label, language) for label in question.labels}
@@ -226,10 +254,11 @@ def record_ids(items: Iterable[str], salt: bytes) -> dict[str, str]:
 
 
 @cache
-def page(language: Language) -> str:
-    """Return the HTML that displays an item in one language."""
+def page(language: Language, help_lines: tuple[str, ...] = ()) -> str:
+    """Return the HTML that displays an item in one language, with help lines in the notice of a crisis."""
     template = (files("h2htalk.rounds.argilla") / "page.html").read_text(encoding="utf-8")
-    texts = {name: interface_text(name, language) for name in PAGE_TEXTS}
+    texts: dict[str, object] = {name: interface_text(name, language) for name in PAGE_TEXTS}
+    texts["help_lines"] = help_lines
     return template.replace("LANGUAGE", language).replace('"TEXTS"', inert_json(texts))
 
 
@@ -245,15 +274,21 @@ def inert_json(value: object) -> str:
 def displayed(item: Item) -> dict[str, str]:
     """Return the field of an item's record, without what is empty; control and invisible characters are escaped."""
     language = item.language
+    turns = [{"role": turn.role, "content": printable_lines(turn.content)} for turn in item.turns]
+    other_replies = [printable_lines(text) for text in item.other_references]
     data = {
-        "turns": [{"role": turn.role, "content": printable_lines(turn.content)} for turn in item.turns],
-        "context": [[printable(passage_title(name, language)), printable_lines(text)] for name, text in item.context],
+        "turns": turns,
+        "context": [
+            [printable(passage_title(name, language)), printable_lines(text)]
+            for name, text in item.context
+        ],
         "response": printable_lines(item.response),
         "reference": printable_lines(item.reference),
+        "others": other_replies,
         "labels": [label_text("label", label, language) for label in item.labels],
         "crisis": item.crisis,
         "explicit": item.explicit,
-        "note": printable_lines(item.note),
+        "note": printable_lines(shown_note(item)),
     }
     return {"data": inert_json({key: value for key, value in data.items() if value})}
 
@@ -281,20 +316,30 @@ class WorkspaceDatasets:
 
 def datasets_in(client: ServerClient, workspace_id: str | None, marker: str) -> WorkspaceDatasets:
     """Return the datasets in a workspace; none if it does not exist. `marker`: of the round."""
-    records = client.get("/api/v1/me/datasets", workspace_id=workspace_id)["items"] if workspace_id else []
+    records = (
+        client.get("/api/v1/me/datasets", workspace_id=workspace_id)["items"]
+        if workspace_id
+        else []
+    )
     ours = {}
-    for one in sorted(records, key=lambda one: (str(one.get("inserted_at")), one["id"]), reverse=True):
-        data = _marker_data(one)
+    for one in sorted(
+        records, key=lambda one: (str(one.get("inserted_at")), one["id"]), reverse=True
+    ):
+        data = marker_data(one)
         if data.get("round") == marker:
             ours[data["assignment_set"], data["session"]] = one
     return WorkspaceDatasets({one["name"]: one for one in records}, ours)
 
 
-def require_free(client: ServerClient, content: RoundContent, datasets: WorkspaceDatasets, language: Language) -> None:
+def require_free(
+    client: ServerClient, content: RoundContent, datasets: WorkspaceDatasets, language: Language
+) -> None:
     """Raise RoundError if the workspace contains another round's dataset, or another one with a name of ours."""
-    names = re.compile(rf"{re.escape(plain_name(content.state.name))}-set\d+-{language}-\d+")  # `RoundDataset.name`
+    names = re.compile(
+        rf"{re.escape(plain_name(content.state.name))}-set\d+-{language}-\d+"
+    )  # `RoundDataset.name`
     for name, dataset in datasets.by_name.items():
-        data = _marker_data(dataset)
+        data = marker_data(dataset)
         if data.get("round") != content.marker and (data.get("round") or names.fullmatch(name)):
             owner = "another round" if data else "somebody else"
             raise RoundError(
@@ -304,7 +349,11 @@ def require_free(client: ServerClient, content: RoundContent, datasets: Workspac
 
 
 def ensure_dataset(
-    client: ServerClient, content: RoundContent, planned: RoundDataset, workspace_id: str, datasets: WorkspaceDatasets
+    client: ServerClient,
+    content: RoundContent,
+    planned: RoundDataset,
+    workspace_id: str,
+    datasets: WorkspaceDatasets,
 ) -> dict[str, Any]:
     """Return a published dataset of the round; create it if necessary, and replace what an interruption left.
 
@@ -344,7 +393,7 @@ def ensure_dataset(
     return created
 
 
-def _marker_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
+def marker_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data that a round stored in a dataset's metadata; empty for other datasets."""
     data = (dataset.get("metadata") or {}).get(MARKER)
     return data if isinstance(data, dict) else {}
@@ -361,8 +410,12 @@ def _changed_settings(client: ServerClient, dataset: Mapping[str, Any]) -> str:
         "questions": client.get(f"{path}/questions")["items"],
         "metadata": client.get(f"/api/v1/me/datasets/{dataset['id']}/metadata-properties")["items"],
     }
-    now, before = _fingerprints({**dataset, **parts}), _marker_data(dataset).get("settings", {})
-    changes = {name: "was changed" if name in before else "was added" for name in now if now[name] != before.get(name)}
+    now, before = _fingerprints({**dataset, **parts}), marker_data(dataset).get("settings", {})
+    changes = {
+        name: "was changed" if name in before else "was added"
+        for name in now
+        if now[name] != before.get(name)
+    }
     changes |= {name: "is missing" for name in before if name not in now}
     return "; ".join(f"{name} {change}" for name, change in sorted(changes.items()))
 
@@ -382,38 +435,65 @@ def _fingerprints(settings: Mapping[str, Any]) -> dict[str, str]:
                 for option in asked.get("options") or ()
             ]
             texts = [part.get("title"), part.get("description") or "", asked.get("template")]
-            shown[f"{kind}: {part['name']}"] = [asked["type"], bool(part.get("required")), texts, options]
-    return {name: hashlib.sha256(json_line(value).encode()).hexdigest()[:16] for name, value in shown.items()}
+            shown[f"{kind}: {part['name']}"] = [
+                asked["type"],
+                bool(part.get("required")),
+                texts,
+                options,
+            ]
+    return {
+        name: hashlib.sha256(json_line(value).encode()).hexdigest()[:16]
+        for name, value in shown.items()
+    }
 
 
-def describe_changes(client: ServerClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> list[Message]:
+def describe_changes(
+    client: ServerClient, planned: RoundDataset, dataset: Mapping[str, Any]
+) -> list[Message]:
     """Return a message on changes of a dataset's settings since it was created."""
     if dataset["status"] == "draft":
         return [Message(planned.name, f"not created completely; complete it with {_AGAIN}")]
     changed = _changed_settings(client, dataset)
-    return [Message(planned.name, f"changed on the server: {changed}; restore its settings")] if changed else []
+    return (
+        [Message(planned.name, f"changed on the server: {changed}; restore its settings")]
+        if changed
+        else []
+    )
 
 
-def describe_missing(planned: RoundDataset, due: Collection[str], existing: Collection[str]) -> list[Message]:
-    """Return a message on items that need annotators (`due`) but have no record. `existing`: items with one."""
+def describe_missing(
+    planned: RoundDataset, due: Collection[str], existing: Collection[str], record: str = "record"
+) -> list[Message]:
+    """Return a message on items that need annotators (`due`) but have no record. `existing`: items with one.
+
+    `record` is the server's word for it.
+    """
     missing = [item for item in planned.items if item in due and item not in existing]
     if not missing:
         return []
     problem = (
-        f"{len(missing)} of {len(due)} items that need annotators have no record, the first: {quoted(missing[0])}; "
-        f"create deleted or unpublished records with {_AGAIN}"
+        f"{len(missing)} of {len(due)} items that need annotators have no {record}, the first: {quoted(missing[0])}; "
+        f"create deleted or unpublished {record}s with {_AGAIN}"
     )
     return [Message(planned.name, problem, "no record")]
 
 
-def describe_edited(planned: RoundDataset, fields: Mapping[str, object], shown: Mapping[str, object]) -> list[Message]:
-    """Return a message on items (item id -> field) whose field on the server is not as `shown`."""
+def describe_edited(
+    planned: RoundDataset,
+    fields: Mapping[str, object],
+    shown: Mapping[str, object],
+    record: str = "record",
+) -> list[Message]:
+    """Return a message on items (item id -> field) whose field on the server is not as `shown`.
+
+    `record` is the server's word for what shows an item.
+    """
     edited = sorted(name for name, field in fields.items() if field != shown[name])
     if not edited:
         return []
     problem = (
         f"the text of {counted(len(edited), 'item')} was edited on the server ({listed(edited)}), and annotations may "
-        "be about the other text; restore it, or delete the records there (annotations collected so far count) "
+        f"be about the other text; restore it, or delete the {record}s there (annotations collected so far count) "
         f"and create them again with {_AGAIN}"
     )
     return [Message(planned.name, problem, "edited")]
@@ -424,28 +504,48 @@ def describe_edited(planned: RoundDataset, fields: Mapping[str, object], shown: 
 
 def _indexed(client: ServerClient, dataset: Mapping[str, Any]) -> dict[str, int] | None:
     """Return the numbers of records (`total`, `completed`) in the search index; None if it does not answer."""
-    progress: dict[str, int] | None = client.ask_search_engine(f"/api/v1/datasets/{dataset['id']}/progress")
+    progress: dict[str, int] | None = client.ask_search_engine(
+        f"/api/v1/datasets/{dataset['id']}/progress"
+    )
     return progress
 
 
 def describe_index(
-    client: ServerClient, planned: RoundDataset, dataset: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+    client: ServerClient,
+    planned: RoundDataset,
+    dataset: Mapping[str, Any],
+    records: Sequence[Mapping[str, Any]],
 ) -> list[Message] | None:
     """Return a message if the search index differs from the database (`records`); None if it does not answer."""
-    indexed, completed = _indexed(client, dataset), sum(record["status"] == "completed" for record in records)
+    indexed, completed = (
+        _indexed(client, dataset),
+        sum(record["status"] == "completed" for record in records),
+    )
     if indexed is None:
         return None
     if indexed["total"] != len(records):
         problem = f"annotators see {indexed['total']} of {len(records)} items, because the search index is incomplete"
-        return [Message(planned.name, f"{problem}; repair it on the server: `{REPAIR}`", "incomplete index")]
+        return [
+            Message(
+                planned.name, f"{problem}; repair it on the server: `{REPAIR}`", "incomplete index"
+            )
+        ]
     # The index is read after the records, so it may be ahead while annotators work. Behind them, it has lost something.
     if indexed["completed"] < completed:
         problem = f"the search index has {indexed['completed']} completed items, the database {completed}; if this "
-        return [Message(planned.name, f"{problem}does not change, repair it on the server: `{REPAIR}`", "old index")]
+        return [
+            Message(
+                planned.name,
+                f"{problem}does not change, repair it on the server: `{REPAIR}`",
+                "old index",
+            )
+        ]
     return []
 
 
-def require_indexed(client: ServerClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> None:
+def require_indexed(
+    client: ServerClient, planned: RoundDataset, dataset: Mapping[str, Any]
+) -> None:
     """Raise RoundError if annotators see fewer items than the dataset has."""
     indexed = (_indexed(client, dataset) or {"total": 0})["total"]
     total = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1)["total"]
@@ -459,16 +559,22 @@ def require_indexed(client: ServerClient, planned: RoundDataset, dataset: Mappin
 # --- Records ----------------------------------------------------------------------------------------------------------
 
 
-def records_of(client: ServerClient, dataset_id: str, include: str = "") -> Iterator[dict[str, Any]]:
+def records_of(
+    client: ServerClient, dataset_id: str, include: str = ""
+) -> Iterator[dict[str, Any]]:
     """Yield every record once, from the database; pages may overlap while records are added."""
     seen: set[str] = set()
     offset, params = 0, {"include": include} if include else {}
     while True:
-        listing = client.get(f"/api/v1/datasets/{dataset_id}/records", offset=offset, limit=PAGE, **params)
+        listing = client.get(
+            f"/api/v1/datasets/{dataset_id}/records", offset=offset, limit=PAGE, **params
+        )
         for record in listing["items"]:
             if record["id"] not in seen:
                 seen.add(record["id"])
                 yield record
         offset += PAGE
+        if offset > LISTING.value:
+            raise RoundError(f"{client.url}: dataset {dataset_id}: {LISTING.message('a listing')}")
         if not listing["items"] or offset >= listing["total"]:
             return

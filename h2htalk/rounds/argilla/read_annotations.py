@@ -12,10 +12,12 @@ from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.platforms import Collected, Message
+from h2htalk.rounds.platforms import Collected, Message, ServerWords
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.round_folder import RoundState
 
+# Argilla's words.
+WORDS = ServerWords(record="record", response="response")
 # Responses of a user who is no annotator that a note names.
 _MAX_NAMED = 3
 
@@ -43,7 +45,9 @@ class ServerResponse:
     id: str = ""
 
 
-def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]) -> list[ServerResponse]:
+def responses_of(
+    dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
+) -> list[ServerResponse]:
     """Return the responses to a dataset's records; `items`: record id -> item id, without which one is ignored."""
     return [
         ServerResponse(
@@ -53,7 +57,9 @@ def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapp
             status=str(response["status"]),
             values={name: one.get("value") for name, one in (response.get("values") or {}).items()},
             # The server writes UTC without a time zone.
-            when=datetime.fromisoformat(response["updated_at"]).replace(tzinfo=UTC).isoformat(timespec="milliseconds"),
+            when=datetime.fromisoformat(response["updated_at"])
+            .replace(tzinfo=UTC)
+            .isoformat(timespec="milliseconds"),
             id=str(response.get("id", "")),
         )
         for record in records
@@ -69,10 +75,12 @@ def read_responses(
     annotators: Mapping[str, Annotator],
     names: Mapping[str, str],
     discarded: Collection[tuple[str, str, str]],
+    words: ServerWords = WORDS,
 ) -> tuple[Collected, set[tuple[str, str, str]]]:
     """Return the annotations and skips of annotators, and messages on responses that cannot be counted.
 
-    If an annotator got an item in two assignment sets, the last submitted response counts. `annotators` and `names`, of
+    If an annotator got an item in two assignment sets, the last submitted response counts. A draft counts as nothing:
+    what the annotator submitted or skipped before counts until they submit or skip again. `annotators` and `names`, of
     all users, are by user id. `discarded`, (dataset, item, annotator id), were discarded in advance: they are no skips
     unless the annotator has responded. Those that were answered since are returned: a later discard is their own.
     """
@@ -90,12 +98,15 @@ def read_responses(
             if response.status == "submitted":
                 others.setdefault(names.get(response.user, response.user), []).append(response)
             continue
-        if response.status == "draft":
+        is_draft = response.status == "draft"
+        if is_draft:
             started.add((response.item, annotator.id))
         if (ours := (response.dataset, response.item, annotator.id)) in discarded:
             if response.status == "discarded" and not response.values:
                 continue
             answered.add(ours)
+        if is_draft:
+            continue
         key = (response.item, annotator.id)
         rank = (response.status == "submitted", response.when, response)
         if key not in chosen or rank[:2] >= chosen[key][:2]:
@@ -113,11 +124,17 @@ def read_responses(
             continue
         # None withdraws a stored annotation: it was discarded, a skip was answered, or a comment was deleted.
         annotations += [
-            Annotation(state.name, item, annotator_id, key, value, response.when) for key, value in values.items()
+            Annotation(state.name, item, annotator_id, key, value, response.when)
+            for key, value in values.items()
         ]
-    notes = [*left, *(_describe_other(name, theirs) for name, theirs in sorted(others.items()))]
-    notes += [f"{counted(count, 'response')} {remark}" for remark, count in sorted(remarks.items())]
-    return Collected(tuple(annotations), tuple(mistakes), tuple(notes), frozenset(started)), answered
+    notes: list[str] = [*left, *_describe_changing(state, started, chosen, annotators.values())]
+    notes += [_describe_other(name, theirs, words) for name, theirs in sorted(others.items())]
+    notes += [
+        f"{counted(count, words.response)} {remark}" for remark, count in sorted(remarks.items())
+    ]
+    return Collected(
+        tuple(annotations), tuple(mistakes), tuple(notes), frozenset(started)
+    ), answered
 
 
 def _values(
@@ -126,7 +143,7 @@ def _values(
     """Return question -> value, None if there is none; raise RoundError for an invalid response."""
     values: dict[str, Value | None] = dict.fromkeys((question.name for question in questions), None)
     values[SKIPPED] = "yes" if response.status == "discarded" else None
-    if response.status != "submitted":
+    if response.status == "discarded":
         return values
     for question in questions:
         raw = response.values.get(question.name)
@@ -134,9 +151,13 @@ def _values(
             if question.always_required:
                 raise RoundError(f"{question.name} is missing")
             continue
-        value = question.read(raw.strip() if question.form == "text" and isinstance(raw, str) else raw)
+        value = question.read(
+            raw.strip() if question.form == "text" and isinstance(raw, str) else raw
+        )
         if question.name == "label" and item.labels and value not in item.labels:
-            raise RoundError(f"{quoted(value)} is not a choice of this item: {', '.join(item.labels)}")
+            raise RoundError(
+                f"{quoted(value)} is not a choice of this item: {', '.join(item.labels)}"
+            )
         values[question.name] = value
     for question in questions:
         if question.after is None:
@@ -145,19 +166,45 @@ def _values(
         if question.is_asked(values) and values[question.name] is None and question.required:
             # The page cannot require the answer only in this case. An empty list is an answer, too.
             values[question.name] = ()
-            remarks[f"without {question.name} although {before} is {label}: counted, but ask for them"] += 1
+            remarks[
+                f"without {question.name} although {before} is {label}: counted, but ask for them"
+            ] += 1
         elif not question.is_asked(values) and values[question.name] is not None:
             values[question.name] = None
-            remarks[f"with {question.name} although {before} is not {label}: counted without them"] += 1
+            remarks[
+                f"with {question.name} although {before} is not {label}: counted without them"
+            ] += 1
     return values
 
 
-def _describe_other(name: str, responses: Sequence[ServerResponse]) -> str:
+def _describe_changing(
+    state: RoundState,
+    started: Collection[tuple[str, str]],
+    submitted: Collection[tuple[str, str]],
+    annotators: Iterable[Annotator],
+) -> list[Message]:
+    """Return a note for each annotator who is changing an earlier answer: a draft stands on the server in its place."""
+    stored = {(item, annotator) for item, annotator, _ in state.stored}
+    changing = Counter(pair[1] for pair in started if pair in stored and pair not in submitted)
+    names = {one.id: one.name for one in annotators}
+    problem = "have a draft on the server now; the earlier annotations count until the items are submitted or skipped"
+    return [
+        Message(
+            names[annotator], f"{counted(count, 'item')} annotated earlier {problem}", "changing"
+        )
+        for annotator, count in sorted(changing.items())
+    ]
+
+
+def _describe_other(name: str, responses: Sequence[ServerResponse], words: ServerWords) -> str:
     """Return a note on responses by a user who is no annotator; no annotator can correct them, so it is no mistake."""
-    listed = [f"{one.dataset}: item {one.item}, response {one.id}" for one in responses[:_MAX_NAMED]]
+    listed = [
+        f"{one.dataset}: item {one.item}, {words.response} {one.id}"
+        for one in responses[:_MAX_NAMED]
+    ]
     listed += [f"and {len(responses) - _MAX_NAMED} more"] if len(responses) > _MAX_NAMED else []
     return (
-        f"not counted: {counted(len(responses), 'response')} by {quoted(name)}, who is not an annotator of this round "
-        f"({'; '.join(listed)}). The server counts them: an owner can delete them there. To "
+        f"not counted: {counted(len(responses), words.response)} by {quoted(name)}, who is not an annotator of this "
+        f"round ({'; '.join(listed)}). The server counts them: an owner can delete them there. To "
         "count them here, give the user an annotator's account and add them with `h2htalk round reopen --annotators`"
     )

@@ -18,7 +18,14 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.accounts import Accounts
 from h2htalk.rounds.argilla.client import ServerClient
-from h2htalk.rounds.argilla.datasets import FIELD, RoundContent, RoundDataset, displayed, record_id, records_of
+from h2htalk.rounds.argilla.datasets import (
+    FIELD,
+    RoundContent,
+    RoundDataset,
+    displayed,
+    record_id,
+    records_of,
+)
 from h2htalk.rounds.assignment.assignments import is_eligible
 from h2htalk.rounds.items import Item
 
@@ -41,13 +48,19 @@ class AdvanceDiscards:
         return {(one["dataset"], one["item"], one["annotator"]) for _, one in read_jsonl(self.path)}
 
     def change(
-        self, *, add: Collection[tuple[str, str, str]] = (), remove: Collection[tuple[str, str, str]] = ()
+        self,
+        *,
+        add: Collection[tuple[str, str, str]] = (),
+        remove: Collection[tuple[str, str, str]] = (),
     ) -> None:
         """Add rows before they are sent to the server, and remove those that were deleted there or answered."""
         known = self.all()
         rows = (known - set(remove)) | set(add)
         if rows != known:
-            write_jsonl(self.path, ({"dataset": d, "item": item, "annotator": v} for d, item, v in sorted(rows)))
+            write_jsonl(
+                self.path,
+                ({"dataset": d, "item": item, "annotator": v} for d, item, v in sorted(rows)),
+            )
 
 
 def publish_records(
@@ -70,7 +83,9 @@ def publish_records(
     questions = client.get(f"{path}/questions")["items"]
     question_ids = {one["name"]: one["id"] for one in questions if one["name"] in names}
     existing = {one["external_id"]: one for one in records_of(client, dataset["id"], "responses")}
-    discarded = {(item, annotator) for name, item, annotator in discards.all() if name == planned.name}
+    discarded = {
+        (item, annotator) for name, item, annotator in discards.all() if name == planned.name
+    }
     members = accounts.members[planned.workspace]
     annotated = {(item, annotator) for item, annotator, _ in state.annotations}
     new, late = [], []
@@ -81,8 +96,15 @@ def publish_records(
         old = existing.get(id)
         if old is None and not (name in needed and name in planned.current):
             continue
-        item, responses = content.items[name], {one["user_id"]: one for one in (old or {}).get("responses") or ()}
-        excluded = {one.id for one in state.annotators if not is_eligible(one, item) or (name, one.id) in annotated}
+        item, responses = (
+            content.items[name],
+            {one["user_id"]: one for one in (old or {}).get("responses") or ()},
+        )
+        excluded = {
+            one.id
+            for one in state.annotators
+            if not is_eligible(one, item) or (name, one.id) in annotated
+        }
         if name not in planned.current and old is not None and old["status"] != "completed":
             excluded = set(accounts.ids)  # it is offered in a later assignment set
         # Only missing responses are discarded, and only our discards are deleted.
@@ -92,7 +114,9 @@ def publish_records(
                 answered.append((planned.name, name, one))  # later responses are their own
             elif (name, one) in discarded and one not in excluded:
                 restored[planned.name, name, one] = response
-        to_discard = [one for one in sorted(excluded) if one in members and accounts.ids[one] not in responses]
+        to_discard = [
+            one for one in sorted(excluded) if one in members and accounts.ids[one] not in responses
+        ]
         added += [(planned.name, name, one) for one in to_discard]
         record = record_for(
             id, item, planned, question_ids,
@@ -112,12 +136,16 @@ def publish_records(
         client.call("PUT", f"{path}/records/bulk", {"items": batch})
     for id, key in late:
         # 409: the annotator has just responded, or our own first attempt succeeded and its reply was lost.
-        client.call("POST", f"/api/v1/records/{id}/responses", EMPTY_DISCARD, allowed=(409,), key=key)
+        client.call(
+            "POST", f"/api/v1/records/{id}/responses", EMPTY_DISCARD, allowed=(409,), key=key
+        )
     messages = []
     for (_, item_id, annotator), response in restored.items():
         # None: it was deleted already.
         if response is not None and _restore(client, response, accounts.key(annotator)):
-            messages.append(f"{planned.name}: item {item_id} was answered while it was restored; the answer is kept")
+            messages.append(
+                f"{planned.name}: item {item_id} was answered while it was restored; the answer is kept"
+            )
     discards.change(remove=restored)
     return len(new), messages
 
@@ -129,7 +157,9 @@ def _restore(client: ServerClient, response: Mapping[str, Any], key: str) -> boo
         return False
     body = {"status": deleted["status"], "values": deleted["values"]}
     # 409: they answered again since.
-    client.call("POST", f"/api/v1/records/{deleted['record_id']}/responses", body, allowed=(409,), key=key)
+    client.call(
+        "POST", f"/api/v1/records/{deleted['record_id']}/responses", body, allowed=(409,), key=key
+    )
     return True
 
 

@@ -16,21 +16,28 @@ from h2htalk.rounds.annotations import Annotations, skips
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import AssignmentSet, assign, group_items, is_eligible
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import Question, questions_for
+from h2htalk.rounds.questions import Question, questions_for, voted
 from h2htalk.rounds.settings import Adaptive, RoundSpec
 
 
 def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
     """Return whether a round only checks annotators, who all get all items: all are gold, and no overlap is set."""
-    return not spec.overlap and not spec.adaptive.on and all(item.gold for item in items)
+    is_gold = [bool(item.gold) and not item.planted for item in items]
+    return not spec.overlap and not spec.adaptive.on and all(is_gold)
 
 
-def initial_requests(spec: RoundSpec, items: Sequence[Item], annotators: Sequence[Annotator]) -> dict[str, int]:
+def initial_requests(
+    spec: RoundSpec, items: Sequence[Item], annotators: Sequence[Annotator]
+) -> dict[str, int]:
     """Return item -> annotators of the first assignment set. Raise RoundError if nobody is eligible for an item."""
     eligible = eligible_annotators(items, annotators)
     without = [item for item in items if not eligible[item.id]]
     if without:
-        about = " and about a crisis (yes under crisis is consent to read about crises)" if without[0].crisis else ""
+        about = ""
+        if without[0].crisis:
+            about = " and about a crisis (yes under crisis is consent to read about crises)"
+        elif without[0].withheld:
+            about = ", and nobody has read it (yes under crisis is consent to such items)"
         raise RoundError(
             f"no annotator is eligible for {counted(len(without), 'item')}, the first: {quoted(without[0].id)} is in "
             f"{without[0].language}{about}; add annotators for them, or remove the items"
@@ -45,7 +52,9 @@ def initial_requests(spec: RoundSpec, items: Sequence[Item], annotators: Sequenc
 
 def eligible_annotators(items: Sequence[Item], annotators: Sequence[Annotator]) -> dict[str, int]:
     """Return item -> number of annotators who may get it."""
-    return {item.id: sum(is_eligible(annotator, item) for annotator in annotators) for item in items}
+    return {
+        item.id: sum(is_eligible(annotator, item) for annotator in annotators) for item in items
+    }
 
 
 def make_assignment_set(
@@ -56,21 +65,33 @@ def make_assignment_set(
     annotators: Sequence[Annotator],
     assigned: Collection[tuple[str, str]],
     assigns_items: bool,
+    handed_out: Collection[str] = (),
 ) -> AssignmentSet:
-    """Return an assignment set for `requested` (item -> annotators), with assignments by name if `assigns_items`."""
+    """Return an assignment set for `requested` (item -> annotators), with assignments by name if `assigns_items`.
+
+    It gets planted items of `items`, a server's none of those that were `handed_out` in earlier sets.
+    """
     # The manager cannot choose the items of an adjudication or of a later set, and experts review sets that are about
-    # crises: what does not fit becomes sessions of one item.
-    single = number > 1 or spec.kind in ("adjudication", "expert")
+    # crises: what does not fit is spread evenly, unless it is left to a later round.
+    exceeds = (
+        number > 1 or spec.kind == "adjudication" or (spec.kind == "expert" and not spec.spread)
+    )
     # Also for a server: this raises RoundError if there are too many crises.
-    assignments = assign(spec, number, items, requested, annotators, assigned, allow_single=single)
+    assignments = assign(
+        spec, number, items, requested, annotators, assigned, may_exceed_share=exceeds
+    )
     if assigns_items:
         return assignments
     # A first set requests the same number for all items, as far as annotators are eligible.
     mixed = number == 1 or is_pilot(spec, items)
-    return group_items(spec, number, items, requested, allow_single=single, mixed=mixed)
+    return group_items(
+        spec, number, items, requested, may_exceed_share=exceeds, mixed=mixed, handed_out=handed_out
+    )
 
 
-def below_overlap(spec: RoundSpec, items: Sequence[Item], annotators: Mapping[str, int]) -> dict[int, int]:
+def below_overlap(
+    spec: RoundSpec, items: Sequence[Item], annotators: Mapping[str, int]
+) -> dict[int, int]:
     """Return number of annotators (item -> number) -> items that have it, below the overlap; a pilot has none."""
     if is_pilot(spec, items):
         return {}
@@ -106,14 +127,19 @@ def remaining_requests(
         skipped = skips(annotations)
         needed = {
             item.id: sum(
-                is_eligible(v, item) and v.id not in completed[item.id] and (item.id, v.id) not in skipped
+                is_eligible(v, item)
+                and v.id not in completed[item.id]
+                and (item.id, v.id) not in skipped
                 for v in annotators
             )
             for item in items
         }
     else:
-        votes = {q.name: votes_on(q, annotations.values()) for q in questions if q.form == "label"}
-        needed = _below_overlap(spec, questions, votes, {name: len(who) for name, who in completed.items()})
+        labelled = [question for question in voted(questions) if question.form == "label"]
+        votes = {question.name: votes_on(question, annotations.values()) for question in labelled}
+        needed = _below_overlap(
+            spec, questions, votes, {name: len(who) for name, who in completed.items()}
+        )
         undecided = {item.id for item in items if not item.gold} if ties else set()
         for theirs in votes.values() if ties else ():
             for name, result in majority(theirs).items():
@@ -123,10 +149,13 @@ def remaining_requests(
 
 
 def _below_overlap(
-    spec: RoundSpec, questions: Sequence[Question], votes: Mapping[str, Sequence[Vote]], done: Mapping[str, int]
+    spec: RoundSpec,
+    questions: Sequence[Question],
+    votes: Mapping[str, Sequence[Vote]],
+    done: Mapping[str, int],
 ) -> dict[str, int]:
     """Return item -> annotators that it needs: up to the overlap, or until every label question is clear."""
-    labelled = [question for question in questions if question.form == "label"]
+    labelled = [question for question in voted(questions) if question.form == "label"]
     if not spec.adaptive.on or not labelled:
         return {name: max(0, spec.annotators_per_item - count) for name, count in done.items()}
     needed = {name: max(0, spec.adaptive.minimum - count) for name, count in done.items()}
@@ -136,7 +165,9 @@ def _below_overlap(
     return needed
 
 
-def needs_more(votes: Iterable[Vote], items: Iterable[str], rule: Adaptive, maximum: int) -> dict[str, int]:
+def needs_more(
+    votes: Iterable[Vote], items: Iterable[str], rule: Adaptive, maximum: int
+) -> dict[str, int]:
     """Return how many more votes each item needs until one label leads by `rule.lead`, if all are for that label.
 
     Votes on other items are ignored; an item that is clear or has `maximum` votes needs 0.
@@ -174,7 +205,9 @@ def pending_annotations(
     `offered` is item -> annotators that a server still offers it to, by its own count.
     """
     seen = {(item, annotator) for item, annotator, _ in annotations}
-    assigned = {(one.item, one.annotator) for assignment_set in sets for one in assignment_set.assignments}
+    assigned = {
+        (one.item, one.annotator) for assignment_set in sets for one in assignment_set.assignments
+    }
     requested = Counter[str]()
     for assignment_set in sets:
         requested.update(assignment_set.requested)
@@ -182,24 +215,31 @@ def pending_annotations(
     for item in items:
         free = [v.id for v in annotators if is_eligible(v, item) and (item.id, v.id) not in seen]
         # A server offers an item until it has as many annotators as its assignment sets request.
-        still = max(0, requested[item.id] - len(completed[item.id])) if offered is None else offered.get(item.id, 0)
-        pending = sum((item.id, one) in assigned for one in free) if assigned else min(still, len(free))
+        still = (
+            max(0, requested[item.id] - len(completed[item.id]))
+            if offered is None
+            else offered.get(item.id, 0)
+        )
+        pending = (
+            sum((item.id, one) in assigned for one in free) if assigned else min(still, len(free))
+        )
         result[item.id] = PendingAnnotations(pending, len(free) - pending)
     return result
 
 
 def annotations_to_request(
     needed: Mapping[str, int], pending: Mapping[str, PendingAnnotations], *, replace: bool = False
-) -> tuple[dict[str, int], int]:
-    """Return item -> annotators that a further set requests, and the number of items that need more than are available.
+) -> tuple[dict[str, int], frozenset[str]]:
+    """Return item -> annotators that a further set requests, and the items that need more than are available.
 
     With `replace`, the new set replaces what is pending: a server offers an item in one dataset only.
     """
     requests: dict[str, int] = {}
-    exhausted = 0
+    exhausted = set[str]()
     for name, count in needed.items():
         out, available = pending[name].pending, pending[name].available
         if (more := min(count - out, available)) > 0:
             requests[name] = min(count, out + available) if replace else more
-        exhausted += count > out and not available
-    return requests, exhausted
+        if count > out and not available:
+            exhausted.add(name)
+    return requests, frozenset(exhausted)

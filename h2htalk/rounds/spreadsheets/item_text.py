@@ -29,7 +29,9 @@ def cell_text(text: str) -> str:
 
 def item_blocks(item: Item, language: Language) -> tuple[Block, ...]:
     """Return the whole item."""
-    note = (Block(interface_text("note", language), (("", item.note),)),) if item.note.strip() else ()
+    note = (
+        (Block(interface_text("note", language), (("", item.note),)),) if item.note.strip() else ()
+    )
     return (*note, *context_blocks(item, language), *reply_blocks(item, language))
 
 
@@ -43,9 +45,14 @@ def context_blocks(item: Item, language: Language) -> tuple[Block, ...]:
 
 
 def reply_blocks(item: Item, language: Language) -> tuple[Block, ...]:
-    """Return the reply to judge and the proposed reply, if there are any."""
-    both = (("reply_to_judge", item.response), ("proposed_reply", item.reference))
-    return tuple(Block(interface_text(name, language), (("", text),)) for name, text in both if text.strip())
+    """Return the reply to judge and the proposed replies, if there are any."""
+    replies = [("reply_to_judge", item.response), ("proposed_reply", item.reference)]
+    replies += [("other_reply", text) for text in item.other_references]
+    return tuple(
+        Block(interface_text(name, language), (("", text),))
+        for name, text in replies
+        if text.strip()
+    )
 
 
 def join_blocks(blocks: Sequence[Block], *, titled: bool) -> str:

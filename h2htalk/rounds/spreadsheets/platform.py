@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import re
 import shutil
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import reading, remove_file, replacing, sha256_of, write_jsonl
 from h2htalk.errors import ConfigError, DataError, RoundError, counted, listed
 from h2htalk.progress import Progress
 from h2htalk.rounds.annotations import Annotation
-from h2htalk.rounds.platforms import Collected, Message
+from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.platforms import Collected, Message, Removal
 from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.round_folder import RoundState, protect_folder, read_record_lines
-from h2htalk.rounds.spreadsheets.xlsx_reading import CellValue, RowAnnotations, check_archive, read_answers, read_xlsx
+from h2htalk.rounds.round_folder import SPREADSHEETS, RoundState, protect_folder, read_record_lines
+from h2htalk.rounds.spreadsheets.codes import spreadsheet_codes
+from h2htalk.rounds.spreadsheets.xlsx_reading import (
+    CellValue,
+    RowAnnotations,
+    check_archive,
+    read_answers,
+    read_xlsx,
+)
 from h2htalk.rounds.spreadsheets.xlsx_writing import (
     Spreadsheet,
     TypedAnswers,
@@ -36,8 +46,22 @@ from h2htalk.version import __version__
 STORED_READINGS = "read_spreadsheets.jsonl"
 # Files of the round that determine what a spreadsheet means.
 _CONTEXT = ("round.json", "items.jsonl", "assignment_sets.jsonl", "private/annotators.jsonl")
+# Of how rows are read; another number reads every file again.
+_RULES = "2"
 # Suffixes of files that may be filled in: a mistake if they are not in the round's format.
-_SPREADSHEETS = (".xlsx", ".csv", ".tsv", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".et", ".zip", ".rar")
+_SPREADSHEETS = (
+    ".xlsx",
+    ".csv",
+    ".tsv",
+    ".xls",
+    ".xlsm",
+    ".xlsb",
+    ".ods",
+    ".numbers",
+    ".et",
+    ".zip",
+    ".rar",
+)
 _SYSTEM_FILES = ("thumbs.db", "desktop.ini", "icon\r")
 _UNDO = "undo the change, or use a new file. This row is not read"
 # Characters of a text that may be in a comment by chance.
@@ -59,10 +83,17 @@ class SpreadsheetPlatform:
 
     def publish(self, state: RoundState) -> list[str]:
         """Write missing spreadsheets; existing ones may contain answers and do not change."""
-        folder, spreadsheets = _folder(state), [one for one in spreadsheets_of(state).values() if one]
+        folder, spreadsheets = (
+            _folder(state),
+            [one for one in spreadsheets_of(state).values() if one],
+        )
         protect_folder(folder)
         existing = {_comparable(path.name) for path in folder.glob("*")}
-        due = [one for one in spreadsheets if one.annotator.active and _comparable(f"{one.stem}.xlsx") not in existing]
+        due = [
+            one
+            for one in spreadsheets
+            if one.annotator.active and _comparable(f"{one.stem}.xlsx") not in existing
+        ]
         with Progress("spreadsheets", len(due), silent=_SILENT) as progress:
             for spreadsheet in due:
                 _write(state, spreadsheet, folder / f"{spreadsheet.stem}.xlsx")
@@ -74,7 +105,9 @@ class SpreadsheetPlatform:
             f"{len(due):,} of them new"
         ]
         if due:
-            messages.append("send each annotator their spreadsheet; put returned files into that folder")
+            messages.append(
+                "send each annotator their spreadsheet; put returned files into that folder"
+            )
         return messages
 
     def collect(self, state: RoundState) -> Collected:
@@ -82,7 +115,7 @@ class SpreadsheetPlatform:
 
         A complete row replaces stored annotations, and so does a skipped one. An empty row withdraws them if the file
         has other rows that are filled in. They stay if the row is incomplete, mistaken or unreadable, or the file is
-        blank.
+        blank. A row with some of the answers is begun, which is no mistake.
         """
         folder, returned = _folder(state), _ReturnedFiles(state)
         # A partly opened round may lack files that nobody got.
@@ -97,7 +130,11 @@ class SpreadsheetPlatform:
             returned.read(path)
         returned.save()
         spreadsheets = [one for one in returned.spreadsheets.values() if one]
-        absent = [one.stem for one in spreadsheets if one.annotator.active and one.code not in returned.files]
+        absent = [
+            one.stem
+            for one in spreadsheets
+            if one.annotator.active and one.code not in returned.files
+        ]
         if absent and published:
             problem = f"no file of {', '.join(absent)}; restore it to have it read"
             returned.notes.append(Message(str(folder), problem))
@@ -107,7 +144,11 @@ class SpreadsheetPlatform:
         started: set[tuple[str, str]] = set()
         for spreadsheet in spreadsheets:
             files = returned.files.get(spreadsheet.code, ())
-            filled = [one for one in files if any(row.state not in ("empty", "unread") for row in one.rows.values())]
+            filled = [
+                one
+                for one in files
+                if any(row.state not in ("empty", "unread") for row in one.rows.values())
+            ]
             file = filled[0] if len(filled) == 1 else None
             if len(filled) > 1:
                 problem = (
@@ -124,7 +165,9 @@ class SpreadsheetPlatform:
                 if file and row and row.state in ("answered", "empty"):
                     withdrawn += not row.answers and pair in annotated
                     annotations += [
-                        Annotation(state.name, *pair, question, row.answers.get(question), file.when)
+                        Annotation(
+                            state.name, *pair, question, row.answers.get(question), file.when
+                        )
                         for question in questions
                         if question in row.answers or (*pair, question) in state.stored
                     ]
@@ -146,7 +189,56 @@ class SpreadsheetPlatform:
 
     def close(self, state: RoundState) -> list[str]:
         """Return a message: files cannot be closed."""
-        return [f"later changes in {_folder(state)} are not read unless the round is reopened; tell the annotators"]
+        return [
+            f"later changes in {_folder(state)} are not read unless the round is reopened; tell the annotators"
+        ]
+
+    def delete(self, state: RoundState) -> Removal:
+        """Delete the round's spreadsheets and what was read from them; other files in their folder stay."""
+        remove_for_good(state.folder.private / STORED_READINGS)  # they hold comments
+        folder, codes = _folder(state), spreadsheets_of(state).keys()
+        deleted, left = 0, list[str]()
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            if _code_of(state, path) in codes:
+                remove_for_good(path)
+                deleted += 1
+            else:
+                left.append(
+                    f"{path}: not a spreadsheet of this round that can be read; delete it if nobody needs it"
+                )
+        remove_file(folder)
+        given = {one.annotator for one_set in state.sets for one in one_set.assignments}
+        if names := sorted(one.name for one in state.annotators if one.id in given):
+            left.append(
+                f"spreadsheets were sent to {', '.join(names)}: ask them to delete their copies"
+            )
+        return Removal((f"{counted(deleted, 'spreadsheet')} deleted from {folder}",), tuple(left))
+
+    def erase_annotator(self, state: RoundState, annotator: Annotator) -> Removal:
+        """Delete the annotator's spreadsheets, by their codes and by their names, and what was read from files."""
+        remove_for_good(state.folder.private / STORED_READINGS)  # they hold comments
+        folder = _folder(state)
+        codes = spreadsheet_codes(state, annotator.id)
+        named = re.compile(
+            rf"\W*{re.escape(_comparable(annotator.name))}(?: set \d+)?\W*(?:\(\d+\))?\W*"
+        )
+        deleted, left = 0, list[str]()
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            code = _code_of(state, path)
+            if code in codes or named.fullmatch(_comparable(path.stem)):
+                remove_for_good(path)
+                deleted += 1
+            elif code is None and not path.name.startswith("."):
+                left.append(
+                    f"{path}: cannot be read as a spreadsheet of this round; delete it if it is {annotator.name}'s"
+                )
+        protect_folder(folder)
+        given = {one.annotator for one_set in state.sets for one in one_set.assignments}
+        if annotator.id in given:
+            left.append(
+                f"spreadsheets were sent to {annotator.name}: their own copies are theirs to delete"
+            )
+        return Removal((f"{counted(deleted, 'spreadsheet')} deleted from {folder}",), tuple(left))
 
     def erase(self, state: RoundState, items: Collection[str]) -> Iterator[str]:
         """Remove erased items from all files; raise RoundError, naming them, if some could not be searched."""
@@ -163,7 +255,9 @@ class SpreadsheetPlatform:
         if folder.is_dir():
             protect_folder(folder)
         given = {annotator for gone in state.folder.erased_items() for annotator in gone.given_to}
-        if names := sorted(annotator.name for annotator in state.annotators if annotator.id in given):
+        if names := sorted(
+            annotator.name for annotator in state.annotators if annotator.id in given
+        ):
             yield (
                 f"spreadsheets with erased items were sent to {', '.join(names)}: ask them to delete their copies; a "
                 f"file that comes back loses these items with the next `h2htalk round status {state.folder.path}`"
@@ -176,7 +270,7 @@ class SpreadsheetPlatform:
 
 
 def _folder(state: RoundState) -> Path:
-    return state.folder.path / "spreadsheets"
+    return state.folder.path / SPREADSHEETS
 
 
 def _comparable(name: str) -> str:
@@ -184,7 +278,18 @@ def _comparable(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _write(state: RoundState, spreadsheet: Spreadsheet, path: Path, answers: TypedAnswers | None = None) -> None:
+def _code_of(state: RoundState, path: Path) -> str | None:
+    """Return the code of a spreadsheet; None for a file that cannot be read as one."""
+    required = [column.key for column in answer_columns(state.questions, "en")]
+    try:
+        return read_xlsx(path, "", required, []).code if path.suffix.lower() == ".xlsx" else None
+    except (RoundError, OSError):
+        return None
+
+
+def _write(
+    state: RoundState, spreadsheet: Spreadsheet, path: Path, answers: TypedAnswers | None = None
+) -> None:
     """Write a workbook that can be read back, completely or not at all. Raise RoundError, DataError."""
     try:
         with replacing(path) as temporary:
@@ -196,7 +301,9 @@ def _write(state: RoundState, spreadsheet: Spreadsheet, path: Path, answers: Typ
         raise RoundError(f"{path}: {error}; open rounds of fewer items") from error
 
 
-def _without_erased(state: RoundState, spreadsheets: Mapping[str, Spreadsheet | None], path: Path) -> bool:
+def _without_erased(
+    state: RoundState, spreadsheets: Mapping[str, Spreadsheet | None], path: Path
+) -> bool:
     """Write a workbook that holds erased items anew, without them; return whether it held any.
 
     Only answers in rows that are as they were sent come into the new one, without those that hold a text of an erased
@@ -258,9 +365,17 @@ class _ReturnedFiles:
         self.notes: list[Message] = []
         self.files: dict[str, list[FileReading]] = {}
         self.spreadsheets = spreadsheets_of(state)
-        self._state, self._required = state, [column.key for column in answer_columns(state.questions, "en")]
+        self._state, self._required = (
+            state,
+            [column.key for column in answer_columns(state.questions, "en")],
+        )
         self._has_erased = bool(state.folder.erased_items())
-        self._context = "\n".join([__version__, *(sha256_of(state.folder.path / name) for name in _CONTEXT)])
+        self._erased_codes = {
+            code for one in state.folder.erased_annotators() for code in one.spreadsheets
+        }
+        self._context = "\n".join(
+            [__version__, _RULES, *(sha256_of(state.folder.path / name) for name in _CONTEXT)]
+        )
         try:
             stored = read_record_lines(state.folder.private / STORED_READINGS, FileReading)
             self._stored = {one.key: one for _, one in stored}
@@ -286,7 +401,20 @@ class _ReturnedFiles:
             return
         try:
             file = self._stored.get(self._key(path))
-            if file is None and self._has_erased and _without_erased(self._state, self.spreadsheets, path):
+            if (
+                file is None
+                and self._erased_codes
+                and _code_of(self._state, path) in self._erased_codes
+            ):
+                remove_for_good(path)
+                problem = "a spreadsheet of an annotator who was erased from the round: deleted without being read"
+                self.notes.append(Message("spreadsheets", problem))
+                return
+            if (
+                file is None
+                and self._has_erased
+                and _without_erased(self._state, self.spreadsheets, path)
+            ):
                 problem = "it held items that were erased since, and was written anew with the answers to the others"
                 self.notes.append(Message(shown, problem))
                 if not path.exists():
@@ -300,7 +428,9 @@ class _ReturnedFiles:
         # Annotators who left do not correct mistakes, so these must not prevent closing.
         spreadsheet = self.spreadsheets[file.code]
         active = spreadsheet is not None and spreadsheet.annotator.active
-        (self.mistakes if active else self.notes).extend(Message(*message) for message in file.mistakes)
+        (self.mistakes if active else self.notes).extend(
+            Message(*message) for message in file.mistakes
+        )
 
     def _key(self, path: Path) -> str:
         text = f"{self._context}\n{sha256_of(path)}\n{path.stat().st_mtime_ns}\n{path.name}"
@@ -340,10 +470,14 @@ class _ReturnedFiles:
                 answers |= {item: RowAnnotations("unread")} if item else {}
             else:
                 language = spreadsheet.language
-                answers[item] = read_answers(row, given, items[item], state.questions, language, mistakes, notes)
+                answers[item] = read_answers(
+                    row, given, items[item], state.questions, language, mistakes, notes
+                )
             typed[item] = given
         if missing := [place for place, item in places.items() if item not in answers]:
-            problem = f"the row of item {listed(missing)} is missing; undo the change, or use a new file"
+            problem = (
+                f"the row of item {listed(missing)} is missing; undo the change, or use a new file"
+            )
             mistakes.append(Message(shown, problem, "missing rows"))
         # A wrong clock sets no time in the future.
         changed = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)

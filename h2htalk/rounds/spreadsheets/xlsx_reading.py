@@ -24,12 +24,19 @@ from typing import Any, Literal
 from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
 
+from h2htalk.data.erasure.unfinished_erasure import refuse_unfinished_erasure
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.questions import SKIPPED, Question, Value, whole_number
-from h2htalk.rounds.spreadsheets.xlsx_writing import CHECKED, CODES, LINE, item_choices, texts_checksum
+from h2htalk.rounds.spreadsheets.xlsx_writing import (
+    CHECKED,
+    CODES,
+    LINE,
+    item_choices,
+    texts_checksum,
+)
 from h2htalk.rounds.texts.interface import interface_text
 
 # Larger files are not read, and none is written; unpacked size of all parts of a file (bytes), and number of their
@@ -45,7 +52,9 @@ _OLD_FORMAT = b"\xd0\xcf\x11\xe0"
 _RETURN = re.compile("(?<!_x005F)_x000D_")
 _SAVE_AGAIN = "open it in a spreadsheet program and save it again as .xlsx, without a password"
 # Apostrophes and hyphens that keyboards and phones produce; before NFKC, which splits some of them.
-_PUNCTUATION = str.maketrans(dict.fromkeys("‘’‚‛ʼʹ′`´＇｀", "'") | dict.fromkeys("‐‑‒–—―−－﹣﹘", "-"))
+_PUNCTUATION = str.maketrans(
+    dict.fromkeys("‘’‚‛ʼʹ′`´＇｀", "'") | dict.fromkeys("‐‑‒–—―−－﹣﹘", "-")
+)
 
 CellValue = str | int | float | bool | datetime.date | datetime.time | datetime.timedelta
 
@@ -83,7 +92,8 @@ class ReturnedWorkbook:
 class RowAnnotations:
     """The answers of one row, by question; `skipped` of a skipped one.
 
-    A row is `partial` if an answer is missing, `mistaken` if one is invalid, `unread` if its texts are not the item's.
+    A row is `partial` if an answer that every item needs is missing, `mistaken` if one is invalid, `unread` if its
+    texts are not the item's.
     """
 
     state: Literal["empty", "answered", "partial", "mistaken", "unread"]
@@ -93,7 +103,9 @@ class RowAnnotations:
 # --- A file -----------------------------------------------------------------------------------------------------------
 
 
-def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[Message]) -> ReturnedWorkbook:
+def read_xlsx(
+    path: Path, shown: str, required: Sequence[str], mistakes: list[Message]
+) -> ReturnedWorkbook:
     """Read a workbook; its code is empty if it has none.
 
     A sheet of a session must have columns with the keys `required`; mistakes get a message for each sheet that is not
@@ -113,24 +125,36 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[Me
         raise
     except Exception as error:
         # openpyxl raises whatever its parsers raise; the manager sees it as this file's mistake.
-        raise RoundError(f"the file cannot be read as a workbook ({type(error).__name__}); {_SAVE_AGAIN}") from error
+        raise RoundError(
+            f"the file cannot be read as a workbook ({type(error).__name__}); {_SAVE_AGAIN}"
+        ) from error
 
 
-def _read_book(book: Any, shown: str, required: Sequence[str], mistakes: list[Message]) -> ReturnedWorkbook:
+def _read_book(
+    book: Any, shown: str, required: Sequence[str], mistakes: list[Message]
+) -> ReturnedWorkbook:
     code, checksums = "", dict[int, object]()
     rows: list[ReturnedRow] = []
     lines: dict[int, list[str]] = {}
     for sheet in book.worksheets:
         if sheet.title == CODES:
-            (head, *codes) = [*sheet.iter_rows(max_row=_MAX_ROWS, max_col=2, values_only=True)] or [(None, None)]
+            (head, *codes) = [*sheet.iter_rows(max_row=_MAX_ROWS, max_col=2, values_only=True)] or [
+                (None, None)
+            ]
             code = str(head[1])
-            checksums = {number: line[1] for line in codes if (number := whole_number(line[0])) is not None}
+            checksums = {
+                number: line[1] for line in codes if (number := whole_number(line[0])) is not None
+            }
             continue
-        if ("item", *LINE) not in sheet.iter_rows(max_row=_MAX_KEY_ROW, max_col=3, values_only=True):
+        if ("item", *LINE) not in sheet.iter_rows(
+            max_row=_MAX_KEY_ROW, max_col=3, values_only=True
+        ):
             rows += _session_rows(sheet, f"{shown}: {sheet.title}", required, mistakes)
             continue
         for number, *texts in sheet.iter_rows(max_row=_MAX_LINES, max_col=3, values_only=True):
-            lines.setdefault(whole_number(number) or 0, []).extend(str(text or "") for text in texts)
+            lines.setdefault(whole_number(number) or 0, []).extend(
+                str(text or "") for text in texts
+            )
     read, shown_texts = [], [(number, line) for number, theirs in lines.items() for line in theirs]
     for row in rows:
         texts = {key: str(row.values[key]) for key in CHECKED if key in row.values}
@@ -140,7 +164,9 @@ def _read_book(book: Any, shown: str, required: Sequence[str], mistakes: list[Me
     return ReturnedWorkbook(code, frozenset(checksums), read, shown_texts)
 
 
-def _session_rows(sheet: Any, shown: str, required: Sequence[str], mistakes: list[Message]) -> Iterator[ReturnedRow]:
+def _session_rows(
+    sheet: Any, shown: str, required: Sequence[str], mistakes: list[Message]
+) -> Iterator[ReturnedRow]:
     """Yield the rows of items; a sheet without keys (guidelines, sheets that people add) has none."""
     lines = enumerate(sheet.iter_rows(max_row=_MAX_ROWS, max_col=_MAX_COLUMNS), 1)
     above: list[tuple[int, Any]] = []
@@ -165,14 +191,20 @@ def _session_rows(sheet: Any, shown: str, required: Sequence[str], mistakes: lis
     outside: list[tuple[str, str]] = []
     headed = False
     for number, line in (*above, *lines):
-        filled = {at: value for at, cell in enumerate(line, 1) if (value := _value(cell)) is not None}
+        filled = {
+            at: value for at, cell in enumerate(line, 1) if (value := _value(cell)) is not None
+        }
         values = {key: filled[at] for key, at in columns.items() if at in filled}
         item = whole_number(values.get("item"))
         if not headed and item is None and all(key in values for key in required):
             headed = True
             continue
         inside = set() if item is None else set(columns.values())
-        outside += [(f"{get_column_letter(at)}{number}", quoted(str(filled[at]))) for at in filled if at not in inside]
+        outside += [
+            (f"{get_column_letter(at)}{number}", quoted(str(filled[at])))
+            for at in filled
+            if at not in inside
+        ]
         if item is not None:
             yield ReturnedRow(item, shown, number, letters, values)
     if outside:
@@ -196,6 +228,7 @@ def check_archive(path: Path) -> None:
     Every part is unpacked once, in chunks; zipfile reads no more than the central directory states. Tags are counted
     as bytes, so that neither encoding nor prefix hides them.
     """
+    refuse_unfinished_erasure(path)
     size = path.stat().st_size
     if not size:
         raise RoundError("the file is empty; ask for it again")
@@ -203,21 +236,32 @@ def check_archive(path: Path) -> None:
         raise RoundError(f"the file has {size >> 20:,} MiB; the maximum is {MAX_FILE >> 20}")
     with path.open("rb") as file:
         if file.read(8).startswith(_OLD_FORMAT):
-            raise RoundError(f"the file has a password, or is in Excel's old format (.xls); {_SAVE_AGAIN}")
+            raise RoundError(
+                f"the file has a password, or is in Excel's old format (.xls); {_SAVE_AGAIN}"
+            )
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
             if sum(part.file_size for part in parts) > MAX_UNPACKED:
-                raise RoundError(f"the file unpacks to more than {MAX_UNPACKED >> 20} MiB, the maximum")
-            if any(part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for part in parts):
-                raise RoundError(f"the file is packed in a way that spreadsheets do not use; {_SAVE_AGAIN}")
+                raise RoundError(
+                    f"the file unpacks to more than {MAX_UNPACKED >> 20} MiB, the maximum"
+                )
+            if any(
+                part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+                for part in parts
+            ):
+                raise RoundError(
+                    f"the file is packed in a way that spreadsheets do not use; {_SAVE_AGAIN}"
+                )
             tags = 0
             for part in parts:
                 with archive.open(part) as stream:
                     while piece := stream.read(_CHUNK):
                         tags += piece.count(b"<")
                         if tags > MAX_TAGS:
-                            raise RoundError("the file has more cells than any spreadsheet of a round")
+                            raise RoundError(
+                                "the file has more cells than any spreadsheet of a round"
+                            )
     # zipfile raises these for other bytes, a password, or an unknown compression.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
         raise RoundError(f"the file is not a complete workbook ({error}); {_SAVE_AGAIN}") from error
@@ -247,7 +291,9 @@ def read_answers(
         if isinstance(raw := given[key], str) and fold(raw) in _marks():
             marked.append(key)
         else:
-            problem = f"{quoted(str(raw))} is not a valid answer; write yes, or leave the cell empty"
+            problem = (
+                f"{quoted(str(raw))} is not a valid answer; write yes, or leave the cell empty"
+            )
             found.append(Message(row.place(key), problem, "not a mark"))
     if "skip" in marked:
         if ignored := [key for key in given if key != "skip"]:
@@ -276,12 +322,21 @@ def read_answers(
     mistakes += found
     if found:
         return RowAnnotations("mistaken")
-    missing = [one.name for one in questions if one.required and one.name not in answers and one.is_asked(answers)]
+    missing = [one.name for one in questions if one.always_required and one.name not in answers]
     if missing:
+        # No mistake: the annotator may be in the middle of it.
         cells = ", ".join(f"{row.place(name)} ({name})" for name in missing)
-        problem = f"this row is incomplete and not counted; empty (or merged with another cell): {cells}"
-        mistakes.append(Message(row.place(next(iter(given))), problem, f"incomplete: {', '.join(missing)}"))
+        problem = f"this row is begun and does not count yet; empty (or merged with another cell): {cells}"
+        notes.append(Message(row.place(next(iter(given))), problem, f"begun: {', '.join(missing)}"))
         return RowAnnotations("partial")
+    for question in questions:
+        if question.required and question.name not in answers and question.is_asked(answers):
+            # As on servers, whose pages cannot require an answer only in some cases. An empty list is an answer, too.
+            answers[question.name] = ()
+            problem = f"{question.name} is empty: the row counts without it, but ask for it"
+            notes.append(
+                Message(row.place(question.name), problem, f"counted without {question.name}")
+            )
     return RowAnnotations("answered", answers)
 
 
@@ -289,15 +344,25 @@ def read_choice(question: Question, item: Item, raw: CellValue, language: Langua
     """Return the answer in a cell; raise RoundError with the choices in `language` if it is invalid."""
     if question.form == "text":
         return str(raw).replace("\r\n", "\n").replace("\r", "\n").strip()
-    if question.form == "rating" and (number := whole_number(raw)) is not None and number in question.ratings:
+    if (
+        question.form == "rating"
+        and (number := whole_number(raw)) is not None
+        and number in question.ratings
+    ):
         return number
-    values = choice_forms(question, item.labels).get(fold(raw), frozenset()) if isinstance(raw, str) else frozenset()
+    values = (
+        choice_forms(question, item.labels).get(fold(raw), frozenset())
+        if isinstance(raw, str)
+        else frozenset()
+    )
     # Of labels that differ only in what `fold` removes, the one that is typed exactly.
     if len(values) > 1 and isinstance(raw, str) and raw.strip() in values:
         return raw.strip()
     if len(values) == 1:
         return next(iter(values))
-    choices = ", ".join(f"“{text}”" for text in item_choices(question, item.labels, language).values())
+    choices = ", ".join(
+        f"“{text}”" for text in item_choices(question, item.labels, language).values()
+    )
     typed = raw if isinstance(raw, (str, int, float)) else str(raw)
     raise RoundError(f"{quoted(typed)} is not a valid answer; choose from {choices}")
 

@@ -8,8 +8,6 @@ the file and its rows: the workbook's code, and a checksum of each item's texts.
 from __future__ import annotations
 
 import hashlib
-import hmac
-import io
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.datavalidation import DataValidation
@@ -29,15 +26,29 @@ from h2htalk.rounds.assignment.assignments import Assignment
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.round_folder import RoundState
-from h2htalk.rounds.spreadsheets.item_text import cell_text, context_blocks, item_blocks, join_blocks, reply_blocks
+from h2htalk.rounds.spreadsheets.cells import add_styles, finish_sheet, write_cell
+from h2htalk.rounds.spreadsheets.codes import spreadsheet_code
+from h2htalk.rounds.spreadsheets.completion_sheet import AnswerRange, write_completion
+from h2htalk.rounds.spreadsheets.item_text import (
+    Block,
+    cell_text,
+    context_blocks,
+    item_blocks,
+    join_blocks,
+    reply_blocks,
+)
+from h2htalk.rounds.spreadsheets.row_heights import MAX_HEIGHT, text_height
+from h2htalk.rounds.spreadsheets.workbook_bytes import workbook_bytes
 from h2htalk.rounds.texts.interface import (
     interface_text,
     label_help,
     label_text,
+    notice_help_lines,
     question_help,
     question_title,
     rating_text,
 )
+from h2htalk.rounds.texts.item_notes import unread_notice
 from h2htalk.text.escaping import printable_lines
 
 if TYPE_CHECKING:
@@ -51,21 +62,21 @@ CHECKED, LINE = ("notice", "text", "reply", "suggestion"), ("speaker", "line")
 MAX_PROMPT, MAX_PROMPT_TITLE = 250, 30
 # Hidden keys and headings are above the items.
 _FIRST_ROW = 3
-# Excel shows rows of up to 409 points: about 27 lines, fewer with wide fonts.
-_MAX_LINES = 22
-# Longest part of a line in one row (characters): 18 lines of Chinese in a column of 70.
-_MAX_PART = 600
-_WIDE = re.compile("[\u2e80-\uffef]")
-# Widths in Latin letters; lines of 55 are comfortable to read, and 82 are a page of A4.
-_WIDTHS = {"item": 6, "notice": 16, "text": 55, "reply": 40, "suggestion": 16}
+# Highest text in a row of an item (points); what is higher is on the sheet of texts. Other programs have wider fonts.
+_MAX_TEXT = 330
+# Longest part of a line in one row (characters), by style: less than `MAX_HEIGHT`, also in Chinese.
+_MAX_PART = {"title": 200, "heading": 350}
+_MAX_PLAIN_PART = 600
+# Widths in digits; lines of 55 are comfortable to read, and 82 are a page of A4.
+_WIDTHS = {"item": 6, "notice": 20, "text": 55, "reply": 40, "suggestion": 24}
 _ANSWER_WIDTH, _LABEL_WIDTH, _COMMENT_WIDTH = 16, 5, 24
+# Lowest row of an item (points): a comment of three lines.
+_MIN_HEIGHT = 45
 _TEXT_WIDTHS = {"A": 2, "B": 12, "C": 70}
 # Height of the row of rotated headings with two lines (points).
 _ROTATED_HEIGHT = 170
 # What a checksum ignores: white space, punctuation, and workbook escapes, which programs write differently.
 _IGNORED = re.compile(r"(?:_x005[Ff])?_x[0-9A-Fa-f]{4}_|\W+")
-# In a workbook `_x000D_` means a character (ECMA-376, ST_Xstring): in such a text the first underscore is escaped.
-_LOOKS_ESCAPED = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
 # Headings and bullets of Markdown: the package's guidelines have no other markup.
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"^(\s*)[-*+]\s+")
@@ -100,24 +111,29 @@ def spreadsheets_of(state: RoundState) -> dict[str, Spreadsheet | None]:
     languages, salt = {item.id: item.language for item in state.items}, state.folder.salt()
     found: dict[str, Spreadsheet | None] = {}
     for one_set in state.sets:
-        by_annotator: dict[str, list[Assignment]] = {annotator.id: [] for annotator in state.annotators}
+        by_annotator: dict[str, list[Assignment]] = {
+            annotator.id: [] for annotator in state.annotators
+        }
         for assignment in one_set.assignments:
             by_annotator[assignment.annotator].append(assignment)
         for annotator in state.annotators:
-            message = "\0".join((state.name, str(one_set.number), annotator.id)).encode(errors="backslashreplace")
-            code = hmac.new(salt, message, hashlib.sha256).hexdigest()[:16]
+            code = spreadsheet_code(state.name, salt, one_set.number, annotator.id)
             theirs = tuple(sorted(by_annotator[annotator.id], key=lambda one: one.place))
             written = {languages[one.item] for one in theirs}
             # No name contains a space.
-            stem = annotator.name if one_set.number == 1 else f"{annotator.name} set {one_set.number}"
-            language = next((one for one in (*annotator.languages, *written) if one in written), None)
+            stem = (
+                annotator.name if one_set.number == 1 else f"{annotator.name} set {one_set.number}"
+            )
+            language = next(
+                (one for one in (*annotator.languages, *written) if one in written), None
+            )
             found[code] = Spreadsheet(annotator, stem, code, language, theirs) if language else None
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class SpreadsheetColumn:
-    """One column: its key, heading, width in Latin letters, and when to choose what.
+    """One column: its key, heading, width in digits, and when to choose what.
 
     The key is `item`, one of `CHECKED`, a question's name, or `skip`. Of a question with several labels, each `label`
     has a column, which is answered with yes (`violations:privacy`).
@@ -138,9 +154,15 @@ def answer_columns(questions: Sequence[Question], language: Language) -> list[Sp
         name, help = question.name, question_help(question.name, language)
         if question.form == "labels":
             for label in question.labels:
-                heading = interface_text("if_yes", language, label=label_text(name, label, language))
+                heading = interface_text(
+                    "if_yes", language, label=label_text(name, label, language)
+                )
                 why = label_help(name, label, language) or help
-                columns.append(SpreadsheetColumn(f"{name}:{label}", heading, _LABEL_WIDTH, question, label, why))
+                columns.append(
+                    SpreadsheetColumn(
+                        f"{name}:{label}", heading, _LABEL_WIDTH, question, label, why
+                    )
+                )
         else:
             optional = "" if question.required else f"\n({interface_text('optional', language)})"
             width = _COMMENT_WIDTH if question.form == "text" else _ANSWER_WIDTH
@@ -150,10 +172,14 @@ def answer_columns(questions: Sequence[Question], language: Language) -> list[Sp
     return [*columns, SpreadsheetColumn("skip", skip, _ANSWER_WIDTH, help=help)]
 
 
-def item_choices(question: Question, labels: Sequence[str], language: Language) -> dict[str | int, str]:
+def item_choices(
+    question: Question, labels: Sequence[str], language: Language
+) -> dict[str | int, str]:
     """Return stored value -> text of the choice; empty for free text. `labels`: of an adjudication's item, or none."""
     if question.form == "rating":
-        return {step: cell_text(rating_text(question.name, step, language)) for step in question.ratings}
+        return {
+            step: cell_text(rating_text(question.name, step, language)) for step in question.ratings
+        }
     own = labels if question.name == "label" and labels else question.labels
     return {label: cell_text(label_text(question.name, label, language)) for label in own}
 
@@ -163,7 +189,9 @@ def texts_checksum(texts: Mapping[str, str], lines: str) -> str:
 
     White space and punctuation do not matter.
     """
-    message = "\0".join(_IGNORED.sub("", text) for text in (*(texts.get(key, "") for key in CHECKED), lines))
+    message = "\0".join(
+        _IGNORED.sub("", text) for text in (*(texts.get(key, "") for key in CHECKED), lines)
+    )
     # A letter in front: programs read 123e4567 as a number.
     return f"c{hashlib.sha256(message.encode(errors='backslashreplace')).hexdigest()[:8]}"
 
@@ -185,49 +213,90 @@ class SpreadsheetRow:
     lines: Sequence[tuple[str, str, str]]
 
 
-def _row(state: RoundState, assignment: Assignment, item: Item, language: Language) -> SpreadsheetRow:
-    number = assignment.place
+def _row(
+    state: RoundState, assignment: Assignment, item: Item, language: Language
+) -> SpreadsheetRow:
+    """Return an item's row. Its own texts have titles in its language, the rest is in that of the spreadsheet."""
+    number, own = assignment.place, item.language
     note = [item.note.strip()] if item.note.strip() else []
     titled = bool(item.context) or not item.turns
-    cells = {"text": "\n\n".join([*note, join_blocks(context_blocks(item, language), titled=titled)])}
-    if item.crisis:
-        cells["notice"] = interface_text(item.notice, language)
-    if reply := join_blocks(reply_blocks(item, language), titled=True):
+    cells = {"text": "\n\n".join([*note, join_blocks(context_blocks(item, own), titled=titled)])}
+    if notices := _notices(item):
+        cells["notice"] = "\n".join(notices)
+    if reply := join_blocks(reply_blocks(item, own), titled=True):
         cells["reply"] = reply
-    suggestions = []  # a model's answers as annotators read them, each below its question
-    for question in state.questions if state.spec.suggest else ():
-        if question.name in item.suggested:
-            value, texts = question.read(item.suggested[question.name]), item_choices(question, (), language)
-            shown = "; ".join(texts.get(one, str(one)) for one in (value if isinstance(value, tuple) else (value,)))
-            suggestions.append(f"{question_title(question.name, language)}\n{shown}")
-    if suggestions:
-        cells["suggestion"] = "\n".join(suggestions)
+    if suggestion := _suggestion(state, item, language):
+        cells["suggestion"] = suggestion
     lines: list[tuple[str, str, str]] = []
-    if item.crisis or any(line_count(cells.get(key, ""), _WIDTHS[key]) > _MAX_LINES for key in ("text", "reply")):
-        lines.append(("", f"{interface_text('item', language)} {number}", "title"))
-        if item.crisis:
-            lines.append(("", cells["notice"], "notice"))
-        for block in item_blocks(item, language):
-            lines.append(("", block.title, "heading"))
-            for speaker, text in block.lines:
-                first, *more = map(cell_text, split_text(printable_lines(text)))
-                lines += [(speaker, first, "plain"), *(("", part, "plain") for part in more)]
-        lines.append(("", "", "plain"))
+    if item.crisis or any(
+        text_height(text, _WIDTHS[key]) > _MAX_TEXT for key, text in cells.items()
+    ):
+        help_lines = notice_help_lines(state.spec, own) if state.spec.care.country else ()
+        lines = _text_lines(number, item, suggestion, language, help_lines)
         sheet = interface_text("texts", language)
         cells["text"] = interface_text("text_elsewhere", language, sheet=sheet, number=number)
-        cells.pop("reply", None)
-    return SpreadsheetRow(number, assignment.session, item, {key: cell_text(one) for key, one in cells.items()}, lines)
+        for key in ("reply", "suggestion"):
+            cells.pop(key, None)
+    return SpreadsheetRow(
+        number, assignment.session, item, {key: cell_text(one) for key, one in cells.items()}, lines
+    )
 
 
-def line_count(text: str, width: int) -> int:
-    """Estimate the lines of a text in a column of `width` Latin letters; Chinese characters are twice as wide."""
-    return sum(1 + (len(line) + len(_WIDE.findall(line))) // width for line in text.split("\n"))
+def _notices(item: Item) -> list[str]:
+    """Return what is to be noted before an item is read: that it is about a crisis, and that nobody has read it."""
+    notices = [interface_text(item.notice, item.language)] if item.crisis else []
+    if item.unread:
+        notices.append(unread_notice(item))
+    return notices
 
 
-def split_text(text: str) -> Iterator[str]:
+def _suggestion(state: RoundState, item: Item, language: Language) -> str:
+    """Return a model's answers as annotators read them, each below its question; empty if the round shows none."""
+    suggestions = []
+    for question in state.questions if state.spec.suggest else ():
+        if question.name in item.suggested:
+            value, texts = (
+                question.read(item.suggested[question.name]),
+                item_choices(question, (), language),
+            )
+            shown = "; ".join(
+                texts.get(one, str(one))
+                for one in (value if isinstance(value, tuple) else (value,))
+            )
+            suggestions.append(f"{question_title(question.name, language)}\n{shown}")
+    return "\n".join(suggestions)
+
+
+def _text_lines(
+    number: int, item: Item, suggestion: str, language: Language, help_lines: Sequence[str]
+) -> list[tuple[str, str, str]]:
+    """Return an item's lines on the sheet of texts: speaker, text and style; the last one leads back to its row."""
+    lines = [("", f"{interface_text('item', language)} {number}", "title")]
+    style = "notice" if item.crisis else "plain"
+    lines += [("", notice, style) for notice in _notices(item)]
+    if item.crisis:
+        lines += [("", help_line, "notice") for help_line in help_lines]
+    blocks = list(item_blocks(item, item.language))
+    if suggestion:
+        blocks.append(Block(interface_text("suggestion", language), (("", suggestion),)))
+    for block in blocks:
+        lines += [("", part, "heading") for part in split_text(block.title, "heading")]
+        for speaker, text in block.lines:
+            first, *more = map(cell_text, split_text(printable_lines(text), "plain"))
+            lines.append((speaker, first, "plain"))
+            lines += [("", part, "plain") for part in more]
+    lines.append(("", interface_text("back_to_item", language, number=number), "link"))
+    lines.append(("", "", "plain"))
+    return lines
+
+
+def split_text(text: str, style: str) -> Iterator[str]:
     """Split a text into its lines, and long lines into parts that one row can show."""
+    longest = _MAX_PART.get(style, _MAX_PLAIN_PART)
     for line in text.split("\n"):
-        yield from textwrap.wrap(line, _MAX_PART, drop_whitespace=False, replace_whitespace=False) or [""]
+        yield from textwrap.wrap(
+            line, longest, drop_whitespace=False, replace_whitespace=False
+        ) or [""]
 
 
 def guideline_lines(text: str) -> Iterator[tuple[str, str]]:
@@ -246,37 +315,61 @@ def write_workbook(
     state: RoundState, spreadsheet: Spreadsheet, path: Path, answers: TypedAnswers | None = None
 ) -> None:
     """Write a spreadsheet; with `answers` only the rows that it names, filled in. Raise DataError, OSError."""
-    whole = io.BytesIO()  # a ZipFile on a full disk would complain a second time when it is collected
-    _BookWriter(state, spreadsheet, answers).book.save(whole)
-    path.write_bytes(whole.getvalue())
+    path.write_bytes(workbook_bytes(_BookWriter(state, spreadsheet, answers).book))
 
 
 class _BookWriter:
     """A workbook, whose sheets are written when it is made."""
 
-    def __init__(self, state: RoundState, spreadsheet: Spreadsheet, answers: TypedAnswers | None) -> None:
+    def __init__(
+        self, state: RoundState, spreadsheet: Spreadsheet, answers: TypedAnswers | None
+    ) -> None:
         self.book, self.language = Workbook(), spreadsheet.language
         add_styles(self.book)
         items = {item.id: item for item in state.items}
         rows = [_row(state, one, items[one.item], self.language) for one in spreadsheet.assignments]
-        columns = [*_text_columns(rows, self.language), *answer_columns(state.questions, self.language)]
+        columns = [
+            *_text_columns(rows, self.language),
+            *answer_columns(state.questions, self.language),
+        ]
         sheet = self.book.active
         sheet.title = interface_text("guidelines", self.language)
         sheet.column_dimensions["A"].width = 82
         guidelines = guideline_lines(state.folder.guidelines(self.language))
-        parts = [(part, style) for style, line in guidelines for part in split_text(line)]
+        parts = [(part, style) for style, line in guidelines for part in split_text(line, style)]
         for at, (part, style) in enumerate(parts, 1):
             write_cell(sheet, at, 1, part, style)
-        _finish_sheet(sheet, landscape=False)
+        finish_sheet(sheet, landscape=False)
+        shown = [row for row in rows if answers is None or row.number in answers]
+        self._rows = _places_of(shown, self.language)
         self._first_lines = self._write_texts([row for row in rows if row.lines])
         self._lists = self._hidden_sheet(LISTS)
         self._ranges: dict[tuple[str, ...], str] = {}
-        for at, session in enumerate(sorted({row.session for row in rows}), 1):
-            sheet = self.book.create_sheet(interface_text("session_number", self.language, number=session), at)
-            shown = [row for row in rows if row.session == session and (answers is None or row.number in answers)]
-            self._write_session(sheet, columns, shown, answers or {})
+        session_ranges: list[AnswerRange] = []
+        sessions = sorted({row.session for row in rows})
+        for at, session in enumerate(sessions, 1):
+            sheet = self.book.create_sheet(_session_title(session, self.language), at)
+            theirs = [row for row in shown if row.session == session]
+            self._write_session(sheet, columns, theirs, answers or {})
+            if theirs:
+                session_ranges.append(_answer_range(sheet.title, columns, len(theirs)))
+        # Without items nothing can be done, and a sum of no rows is an error of the formula.
+        if state.spec.completion and session_ranges:
+            sheet = self.book.create_sheet(
+                interface_text("completion", self.language), len(sessions) + 1
+            )
+            write_completion(
+                sheet, session_ranges, state.spec.completion, f"'{CODES}'!$E$1", self.language
+            )
         sheet = self._hidden_sheet(CODES)
-        codes: list[tuple[Any, ...]] = [("item", spreadsheet.code, state.name, spreadsheet.annotator.name)]
+        identity = (
+            "item",
+            spreadsheet.code,
+            state.name,
+            spreadsheet.annotator.name,
+            state.spec.completion,
+        )
+        codes: list[tuple[Any, ...]] = [identity]
         for row in rows:
             lines = "".join(f"{speaker}{text}" for speaker, text, _ in row.lines)
             codes.append((row.number, texts_checksum(row.cells, lines)))
@@ -287,7 +380,7 @@ class _BookWriter:
     def _hidden_sheet(self, title: str) -> Worksheet:
         sheet = self.book.create_sheet(title)
         sheet.sheet_state = "hidden"
-        _finish_sheet(sheet, landscape=False)
+        finish_sheet(sheet, landscape=False)
         return sheet
 
     def _write_texts(self, rows: Sequence[SpreadsheetRow]) -> dict[int, int]:
@@ -306,8 +399,10 @@ class _BookWriter:
             first.setdefault(number, at)
             write_cell(sheet, at, 1, number, "plain")
             write_cell(sheet, at, 2, speaker, "plain")
-            write_cell(sheet, at, 3, text, style)
-        _finish_sheet(sheet, landscape=False)
+            cell = write_cell(sheet, at, 3, text, style)
+            if style == "link" and number in self._rows:
+                cell.hyperlink = Hyperlink(ref=cell.coordinate, location=self._rows[number])
+        finish_sheet(sheet, landscape=False)
         return first
 
     def _write_session(
@@ -326,26 +421,53 @@ class _BookWriter:
             if rotated:
                 sheet.row_dimensions[2].height = _ROTATED_HEIGHT
             if column.key not in _WIDTHS:
-                style = "comment" if column.question is not None and column.question.form == "text" else "answer"
+                style = (
+                    "comment"
+                    if column.question is not None and column.question.form == "text"
+                    else "answer"
+                )
                 for at, row in enumerate(rows, _FIRST_ROW):
-                    write_cell(sheet, at, number, answers.get(row.number, {}).get(column.key), style, is_typed=True)
+                    write_cell(
+                        sheet,
+                        at,
+                        number,
+                        answers.get(row.number, {}).get(column.key),
+                        style,
+                        is_typed=True,
+                    )
                 self._add_choices(sheet, get_column_letter(number), column, rows)
                 continue
             for at, row in enumerate(rows, _FIRST_ROW):
                 value = row.number if column.key == "item" else row.cells.get(column.key, "")
                 is_link = column.key == "text" and bool(row.lines)
-                style = "link" if is_link else "notice" if column.key == "notice" and value else "text"
+                is_announced = column.key == "notice" and row.item.crisis
+                style = "link" if is_link else "notice" if is_announced else "text"
                 cell = write_cell(sheet, at, number, value, style)
                 if is_link:
                     place = f"'{interface_text('texts', self.language)}'!C{self._first_lines[row.number]}"
                     cell.hyperlink = Hyperlink(ref=cell.coordinate, location=place)
         sheet.row_dimensions[1].hidden = True
+        for at, row in enumerate(rows, _FIRST_ROW):
+            sheet.row_dimensions[at].height = self._answer_height(columns, row.item)
         sheet.freeze_panes = f"B{_FIRST_ROW}"
         sheet.print_title_rows = "2:2"
-        _finish_sheet(sheet, landscape=True)
+        finish_sheet(sheet, landscape=True)
+
+    def _answer_height(self, columns: Sequence[SpreadsheetColumn], item: Item) -> float:
+        """Return the height of an item's row in which every choice can be read once it is chosen."""
+        heights = [float(_MIN_HEIGHT)]
+        for column in columns:
+            if column.question is not None and not column.label:
+                choices = item_choices(column.question, item.labels, self.language)
+                heights += [text_height(choice, column.width) for choice in choices.values()]
+        return min(MAX_HEIGHT, max(heights))
 
     def _add_choices(
-        self, sheet: Worksheet, letter: str, column: SpreadsheetColumn, rows: Sequence[SpreadsheetRow]
+        self,
+        sheet: Worksheet,
+        letter: str,
+        column: SpreadsheetColumn,
+        rows: Sequence[SpreadsheetRow],
     ) -> None:
         """Add drop-down lists, one for all rows with the same choices.
 
@@ -355,11 +477,17 @@ class _BookWriter:
         groups: dict[tuple[str, ...], list[str]] = {}
         for at, row in enumerate(rows, _FIRST_ROW):
             if question is None or question.form == "labels":
-                choices: tuple[str, ...] = (interface_text("yes" if question else "skip_yes", language),)
+                choices: tuple[str, ...] = (
+                    interface_text("yes" if question else "skip_yes", language),
+                )
             else:
                 choices = tuple(item_choices(question, row.item.labels, language).values())
             groups.setdefault(choices, []).append(f"{letter}{at}")
-        title = label_text(question.name, column.label, language) if question and column.label else column.heading
+        title = (
+            label_text(question.name, column.label, language)
+            if question and column.label
+            else column.heading
+        )
         for choices, cells in groups.items():
             rule = DataValidation(
                 allow_blank=True,
@@ -380,6 +508,37 @@ class _BookWriter:
             sheet.add_data_validation(rule)
 
 
+def _answer_range(title: str, columns: Sequence[SpreadsheetColumn], rows: int) -> AnswerRange:
+    """Return where the answers of a session are that count an item as answered or skipped."""
+    letters = {column.key: get_column_letter(number) for number, column in enumerate(columns, 1)}
+    required: dict[str, list[str]] = {}
+    for column in columns:
+        if column.question is not None and column.question.always_required:
+            required.setdefault(column.question.name, []).append(letters[column.key])
+    return AnswerRange(
+        title=title,
+        rows=rows,
+        first_row=_FIRST_ROW,
+        required=tuple(tuple(theirs) for theirs in required.values()),
+        skip=letters["skip"],
+    )
+
+
+def _session_title(session: int, language: Language) -> str:
+    return interface_text("session_number", language, number=session)
+
+
+def _places_of(rows: Sequence[SpreadsheetRow], language: Language) -> dict[int, str]:
+    """Return item number -> the cell of its text or its number, in the sheet of its session."""
+    places: dict[int, str] = {}
+    next_row: dict[int, int] = {}
+    for row in rows:
+        at = next_row.get(row.session, _FIRST_ROW)
+        next_row[row.session] = at + 1
+        places[row.number] = f"'{_session_title(row.session, language)}'!A{at}"
+    return places
+
+
 def _text_columns(rows: Sequence[SpreadsheetRow], language: Language) -> list[SpreadsheetColumn]:
     """Return the columns for item number, notice, text, reply and suggestion that are needed."""
     replies = {block.title: None for row in rows for block in reply_blocks(row.item, language)}
@@ -392,57 +551,8 @@ def _text_columns(rows: Sequence[SpreadsheetRow], language: Language) -> list[Sp
         "suggestion": interface_text("suggestion", language),
     }
     used = {"item"}.union(*(row.cells for row in rows))
-    return [SpreadsheetColumn(key, heading, _WIDTHS[key]) for key, heading in headings.items() if key in used]
-
-
-# --- Cells ------------------------------------------------------------------------------------------------------------
-
-
-def add_styles(book: Workbook) -> None:
-    """Add the named styles. All wrap text: programs fit the height of rows without an explicit one."""
-    side = Side(style="thin", color="C9CED6")
-    box = Border(left=side, right=side, top=side, bottom=side)
-    head = {"font": Font(bold=True, color="FFFFFF"), "border": box, "fill": PatternFill("solid", "2F4A6D")}
-    answer = {"border": box, "fill": PatternFill("solid", "FFFBE0"), "protection": Protection(locked=False)}
-    styles: dict[str, dict[str, Any]] = {
-        "plain": {},
-        "text": {"border": box},
-        "head": head,
-        "rotated": head | {"alignment": Alignment(wrap_text=True, vertical="bottom", text_rotation=90)},
-        "notice": {"font": Font(bold=True, color="7A3E00"), "border": box, "fill": PatternFill("solid", "FDEBD3")},
-        "link": {"font": Font(underline="single", color="1F4FA3"), "border": box},
-        "answer": answer,
-        # Text format: dates and formulas stay as they are typed.
-        "comment": answer | {"number_format": "@"},
-        "title": {"font": Font(bold=True, size=18, color="2F4A6D")},
-        "heading": {"font": Font(bold=True, size=13, color="2F4A6D")},
-    }  # fmt: skip
-    wrap = {"alignment": Alignment(wrap_text=True, vertical="top")}
-    for name, parts in styles.items():
-        book.add_named_style(NamedStyle(name=f"h2htalk {name}", **(wrap | parts)))
-
-
-def write_cell(sheet: Worksheet, row: int, column: int, value: Any, style: str, *, is_typed: bool = False) -> Any:
-    """Write a cell, text always as text and never as a formula, and return it; typed text is not escaped."""
-    cell = sheet.cell(row, column)
-    cell.style = f"h2htalk {style}"
-    if isinstance(value, str) and value:
-        cell.value = _LOOKS_ESCAPED.sub("_x005F_", value if is_typed else cell_text(value))
-        # openpyxl would take "=x" for a formula and "#N/A" for an error.
-        cell.data_type = "s"
-    elif value != "":
-        cell.value = value
-    return cell
-
-
-def _finish_sheet(sheet: Worksheet, *, landscape: bool) -> None:
-    """Fit the page to the sheet's width, and protect all cells but answers; columns and rows may be resized.
-
-    The protection has no password: it prevents accidents.
-    """
-    sheet.page_setup.orientation = "landscape" if landscape else "portrait"
-    sheet.page_setup.paperSize = sheet.PAPERSIZE_A4
-    sheet.page_setup.fitToHeight = 0
-    sheet.sheet_properties.pageSetUpPr.fitToPage = True
-    sheet.protection.sheet = True
-    sheet.protection.formatColumns = sheet.protection.formatRows = False
+    return [
+        SpreadsheetColumn(key, heading, _WIDTHS[key])
+        for key, heading in headings.items()
+        if key in used
+    ]

@@ -11,15 +11,18 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from h2htalk.data.languages import Language, find_language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.settings import RoundSpec
+from h2htalk.rounds.settings import PLATFORM, RoundSpec, is_link
 from h2htalk.text.help_lines import help_rows, read_help_lines
 from h2htalk.text.jinja_templates import Sandbox, open_environment, read_templates
 from h2htalk.text.language_data import language_data
+
+# How many of a round's items something is true of.
+Share = Literal["none", "some", "all"]
 
 
 def question_title(name: str, language: Language) -> str:
@@ -80,7 +83,9 @@ def _question(name: str, language: Language) -> Mapping[str, Any]:
 def format_day(date: datetime.date, language: Language) -> str:
     """Format a date: "20 November 2026". Unlike `strftime`, it does not follow the machine's locale."""
     dates = _texts(language)["dates"]
-    return str(dates["day"].format(day=date.day, month=dates["months"][str(date.month)], year=date.year))
+    return str(
+        dates["day"].format(day=date.day, month=dates["months"][str(date.month)], year=date.year)
+    )
 
 
 def _texts(language: Language) -> Mapping[str, Any]:
@@ -90,50 +95,83 @@ def _texts(language: Language) -> Mapping[str, Any]:
 # --- Guidelines -------------------------------------------------------------------------------------------------------
 
 
-def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Language) -> str:
+def guidelines(
+    spec: RoundSpec, questions: Sequence[Question], language: Language, *, unread: Share = "none"
+) -> str:
     """Return the guidelines of a round in one language, ending with a line break.
 
-    Guidelines in `spec.guidelines` replace the package's; the section on care and help lines is appended to them. Raise
-    RoundError if there is no file for the language, or one that cannot be read.
+    `unread`: how many of its items nobody has read before the annotators.
+
+    Guidelines in `spec.guidelines` replace the package's; the section on consent stands before them, and those on care
+    and help lines, and on what to do when all is done, after them. Raise RoundError if the file of the language is
+    missing or cannot be read.
     """
-    values = _values(spec, questions, language)
+    values = {**_values(spec, questions, language), "unread": unread}
     if not spec.guidelines:
-        return _render(f"{language}/{spec.kind}.md.j2", values)
+        name = "sample" if spec.sample.keep else spec.kind
+        return _render(f"{language}/{name}.md.j2", values)
     path = Path(spec.guidelines).expanduser() / f"{language}.md"
     try:
         text = path.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise RoundError(f"{path}: the guidelines cannot be read ({error}); write them as text in UTF-8") from error
+        raise RoundError(
+            f"{path}: the guidelines cannot be read ({error}); write them as text in UTF-8"
+        ) from error
     if not text:
         raise RoundError(f"{path}: the guidelines are empty; write them, or remove `guidelines`")
-    return f"{text}\n\n{_render(f'{language}/care.md.j2', values)}"
+    consent = _render(f"{language}/consent.md.j2", values)
+    appended = [_render(f"{language}/{name}.md.j2", values) for name in ("care", "completion")]
+    return "\n".join([consent, f"{text}\n", *(one for one in appended if one.strip())])
 
 
-def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) -> Mapping[str, object]:
+def notice_help_lines(spec: RoundSpec, language: Language) -> tuple[str, ...]:
+    """Return the help lines for the notice of an item about a crisis, and where there are more.
+
+    They are those of the annotators' country; if the settings name none, of all countries in the guidelines.
+    """
+    rows = help_rows(language, spec.care.country)
+    if not spec.care.country:
+        return rows
+    return (rows[0], interface_text("more_help_in_guidelines", language))
+
+
+def _values(
+    spec: RoundSpec, questions: Sequence[Question], language: Language
+) -> Mapping[str, object]:
     """Return the variables of all templates."""
-    share, size = spec.care.crisis_share, spec.care.session_items
     asked = []
     for question in questions:
         name = question.name
-        labels = [(label_text(name, one, language), label_help(name, one, language)) for one in question.labels]
-        choices = labels or [(rating_text(name, rating, language), "") for rating in question.ratings]
+        labels = [
+            (label_text(name, one, language), label_help(name, one, language))
+            for one in question.labels
+        ]
+        choices = labels or [
+            (rating_text(name, rating, language), "") for rating in question.ratings
+        ]
         texts = {"title": question_title(name, language), "help": question_help(name, language)}
         asked.append({"name": name, **texts, "choices": choices})
-    rows = help_rows(language)
+    rows = help_rows(language, spec.care.country)
     dates = [one.date for one in read_help_lines().services if one.number in "\n".join(rows)]
     return {
         "questions": asked,
         "names": [question.name for question in questions],
         "annotators": spec.annotators_per_item,
         "minimum": spec.adaptive.minimum if spec.adaptive.on else spec.annotators_per_item,
-        "session_items": size,
-        # Crises in a full session, as `assignments.sessions` counts them.
-        "crises": max(int(size * share + 1e-9), int(share > 0)),
+        "session_items": spec.care.session_items,
+        "crises": spec.care.session_crises,
         "minutes": f"{spec.minutes:g}",
         "suggest": spec.suggest,
         # On a server an answer has its time, and annotators can look up others: user names, or even answers.
         "shared": spec.where != "spreadsheets",
         "open_answers": spec.where == "label-studio",
+        "contact": spec.contact,
+        "ethics": spec.ethics,
+        "completion": spec.completion,
+        "completion_is_link": is_link(spec.completion),
+        "completion_sheet": interface_text("completion", language)
+        if spec.where == PLATFORM
+        else "",
         "help_rows": rows,
         "help_date": format_day(min(dates), language),
     }

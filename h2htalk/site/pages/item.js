@@ -88,7 +88,8 @@ function drawPrompts(prompts, index, language, runs) {
     const messages = prompts.versions[version][index];
     if (!messages) return null;
     const [texts, to] = [messages.map(prompts.text), runs.filter((run) => run.version === version).map((run) => run.label).join(", ")];
-    const drawn = messages.map(([role], n) => [element("h4", {}, shown(word(words.roles, role))), block(texts[n], language)]);
+    const body = (text) => text ? [block(text, language)] : []; // a note that templates were not rendered has none
+    const drawn = messages.map(([role], n) => [element("h4", {}, shown(word(words.roles, role))), ...body(texts[n])]);
     return fold(filled(words.prompt, to, count(texts.join("").length)), drawn);
   });
 }

@@ -7,7 +7,6 @@ part of the score S (paper, equation 2); the compliance rate is reported beside 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -23,13 +22,12 @@ from h2htalk.text.contracts.violations import Violation
 from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
 from h2htalk.text.language_data import language_patterns
 from h2htalk.text.tokens import chinese_words
+from h2htalk.text.typography import seen_text
 
 # Raise this when any rule changes, so that compliance rates of two versions are not compared.
-CONTRACTS_VERSION = "1"
+CONTRACTS_VERSION = "2"  # 1 told kinds of space, line ends and invisible characters apart
 
 _THINKING = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
-# White space that `str.strip` leaves: byte order mark, zero-width spaces and joiners.
-_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060"
 
 
 def contract_of(subtask: str, risk: Risk = "none") -> Contract:
@@ -62,14 +60,15 @@ def check(
     """
     contract = contract_of(subtask, risk)
     if language not in LANGUAGES:
-        raise DataError(f"no contract for language {language!r}; choose from {', '.join(LANGUAGES)}")
-    text = text.strip().strip(_INVISIBLE).strip()
+        raise DataError(
+            f"no contract for language {language!r}; choose from {', '.join(LANGUAGES)}"
+        )
+    text = seen_text(text)
     if not text:
         return (Violation("empty", "nothing but white space"),)
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
     violations: list[Violation] = []
-    if thinking := _THINKING.search(text):
+    thinking = _THINKING.search(text)
+    if thinking:
         violations.append(Violation("thinking", f"{thinking[0]} is in the answer"))
     segments: Sequence[str] = (text,)
     if contract.form == "memories":
@@ -82,7 +81,8 @@ def check(
         violations += _check_sub_schedule(text, language)
     else:
         violations += _check_prose(text, contract, language)
-    if contract.nameless and (name := _find_name(text, persona_names)):
+    name = _find_name(text, persona_names) if contract.nameless else None
+    if name:
         violations.append(Violation("persona_name", f"says its own name, {name}"))
     if not is_in_language("\n".join(segments), language):
         script = find_language(language).script
@@ -91,12 +91,17 @@ def check(
     if leak is None and prompt:
         leak = find_repeated_run(segments, language, prompt, inputs_text)
     if leak is not None:
-        violations.append(Violation("prompt_leak", f"not talk to the user: {shorten(' '.join(leak.split()))}"))
+        leaked = shorten(" ".join(leak.split()))
+        violations.append(Violation("prompt_leak", f"not talk to the user: {leaked}"))
     return tuple(violations)
 
 
 def check_scenario(
-    text: str, scenario: Scenario, persona_names: Sequence[str], prompt: str | None = None, persona_text: str = ""
+    text: str,
+    scenario: Scenario,
+    persona_names: Sequence[str],
+    prompt: str | None = None,
+    persona_text: str = "",
 ) -> tuple[Violation, ...]:
     """`check` with what the scenario knows; its inputs and `persona_text` may be repeated from the prompt."""
     inputs = "" if prompt is None and not persona_text else inputs_of(scenario)
@@ -113,8 +118,13 @@ def check_scenario(
 
 def inputs_of(scenario: Scenario) -> str:
     """Format a scenario's inputs as one text, one entry a line."""
-    values = ([value] if isinstance(value, str) else value for value in scenario.inputs.values())
-    return "\n".join(_input_line(entry) for entries in values for entry in entries)
+    lines: list[str] = []
+    for value in scenario.inputs.values():
+        if isinstance(value, str):
+            lines.append(value)
+        else:
+            lines += map(_input_line, value)
+    return "\n".join(lines)
 
 
 def _input_line(entry: str | Turn | ScheduleEntry) -> str:
@@ -129,30 +139,38 @@ def _check_prose(text: str, contract: Contract, language: Language) -> Iterator[
         rule = "one_line" if contract.form == "line" else "one_paragraph"
         yield Violation(rule, f"{len(text.splitlines())} lines; one is asked")
     if contract.sentences:
-        count, (low, high) = count_sentences(spoken), contract.sentences
+        low, high = contract.sentences
+        count = count_sentences(spoken)
         if count < low:
             yield Violation("too_few_sentences", f"{count} sentences; at least {low}")
         if count > high:
             yield Violation("too_many_sentences", f"{count} sentences; at most {high}")
     if contract.length:
         record = find_language(language)
-        length, limit = count_length(spoken, language), record.lengths[contract.length]
+        length = count_length(spoken, language)
+        limit = record.lengths[contract.length]
         if length > limit:
             yield Violation("too_long", f"{length} {record.unit}; at most {limit}")
     if contract.one_action and actions > 1:
         yield Violation("too_many_actions", f"{actions} actions in parentheses; at most 1")
     if contract.first_person and not _is_first_person(spoken, language):
         yield Violation("first_person", "no word of the first person")
-    if contract.third_person and (pronoun := _find_first_person(spoken, language)):
+    pronoun = _find_first_person(spoken, language) if contract.third_person else None
+    if pronoun:
         yield Violation("third_person", f"says {pronoun!r}; the third person is asked")
 
 
 def _check_memories(memory: MemoryParse, language: Language) -> Iterator[Violation]:
     yield from memory.violations
     record = find_language(language)
+    limit = record.lengths["memory"]
     for block in memory.blocks:
-        if (length := count_length(block.content, language)) > (limit := record.lengths["memory"]):
-            yield Violation("too_long", f"content of {length} {record.unit}; at most {limit}: {shorten(block.content)}")
+        length = count_length(block.content, language)
+        if length > limit:
+            content = shorten(block.content)
+            yield Violation(
+                "too_long", f"content of {length} {record.unit}; at most {limit}: {content}"
+            )
 
 
 # --- Timetables: `HH:MM Activity` lines and numbered sub-schedules ------------------------------------------------
@@ -170,7 +188,9 @@ _TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 def _check_day(text: str, language: Language) -> Iterator[Violation]:
     """Check ItineraryMiddle: 2-5 lines `HH:MM Activity`, times ascending, the last one sleep at 20:00 or later."""
-    lines, times, limit = _lines(text), list[str](), find_language(language).lengths["activity"]
+    lines = _lines(text)
+    limit = find_language(language).lengths["activity"]
+    times: list[str] = []
     for line in lines:
         match = _DAY_LINE.fullmatch(line)
         if match is None:
@@ -178,15 +198,20 @@ def _check_day(text: str, language: Language) -> Iterator[Violation]:
             continue
         time, activity = match.groups()
         times.append(time)
-        if (length := count_length(activity, language)) > limit:
-            yield Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}")
+        length = count_length(activity, language)
+        if length > limit:
+            yield Violation(
+                "too_long", f"activity of {length}; at most {limit}: {shorten(activity)}"
+            )
         yield from _check_person(activity, language)
     low, high = ACTIVITIES
     if not low <= len(lines) <= high:
         yield Violation("activity_count", f"{len(lines)} lines; {low} to {high} are asked")
     yield from _check_times(times)
     if lines and not _is_sleep(lines[-1], language):
-        yield Violation("sleep", f"the last line must be sleep at 20:00 or later: {shorten(lines[-1])}")
+        yield Violation(
+            "sleep", f"the last line must be sleep at 20:00 or later: {shorten(lines[-1])}"
+        )
 
 
 def _check_sub_schedule(text: str, language: Language) -> Iterator[Violation]:
@@ -194,18 +219,23 @@ def _check_sub_schedule(text: str, language: Language) -> Iterator[Violation]:
 
     The time of a line is the first in it.
     """
-    lines, times, numbers = _lines(text), list[str](), list[int]()
+    lines = _lines(text)
+    times: list[str] = []
+    numbers: list[int] = []
     for line in lines:
         match = _NUMBERED_LINE.fullmatch(line)
         if match is None:
             yield Violation("line_form", f"not a numbered line: {shorten(line)}")
             continue
-        numbers.append(int(match[1][:6]))
-        if time := _ANY_TIME.search(match[2]):
+        digits, activity = match.groups()
+        number = int(digits[:6])
+        numbers.append(number)
+        time = _ANY_TIME.search(activity)
+        if time is not None:
             times.append(time[0])
         else:
-            yield Violation("time", f"line {match[1][:6]} names no time HH:MM")
-        yield from _check_person(match[2], language)
+            yield Violation("time", f"line {digits[:6]} names no time HH:MM")
+        yield from _check_person(activity, language)
     if numbers != list(range(1, len(numbers) + 1)):
         yield Violation("numbering", f"lines are numbered {shorten(', '.join(map(str, numbers)))}")
     if len(lines) < 2:
@@ -218,15 +248,16 @@ def _lines(text: str) -> list[str]:
 
 
 def _check_person(line: str, language: Language) -> Iterator[Violation]:
-    if pronoun := _find_first_person(line, language):
+    pronoun = _find_first_person(line, language)
+    if pronoun:
         yield Violation("third_person", f"says {pronoun!r}: {shorten(line)}")
 
 
 def _check_times(times: Sequence[str]) -> Iterator[Violation]:
     """Check that times are `HH:MM` and strictly ascend; invalid ones are left out of the order."""
-    yield from (
-        Violation("time", f"{shorten(t)} is not HH:MM, 00:00 to 23:59") for t in times if not _TIME.fullmatch(t)
-    )
+    for time in times:
+        if not _TIME.fullmatch(time):
+            yield Violation("time", f"{shorten(time)} is not HH:MM, 00:00 to 23:59")
     for earlier, later in pairwise(filter(_TIME.fullmatch, times)):
         if earlier >= later:
             yield Violation("time_order", f"{later} comes after {earlier}")
@@ -278,7 +309,8 @@ def _find_name(text: str, names: Sequence[str]) -> str | None:
     """
     for name in filter(None, names):
         if _LATIN_NAME.fullmatch(name):
-            if match := _latin_pattern(name).search(text):
+            match = _latin_pattern(name).search(text)
+            if match is not None:
                 return match[0]
         elif name in text and _is_word_in(name, text):
             return name
@@ -287,10 +319,10 @@ def _find_name(text: str, names: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=64)
 def _latin_pattern(name: str) -> re.Pattern[str]:
-    parts = name.split()
-    whole = r"\s+".join(map(re.escape, parts))
-    given = re.escape(parts[0]) if parts else whole
-    return re.compile(rf"(?<![^\W_])(?:(?i:{whole})|{given})(?![^\W_])")
+    words = [re.escape(word) for word in name.split()]
+    full_name = r"\s+".join(words)
+    given_name = words[0] if words else ""
+    return re.compile(rf"(?<![^\W_])(?:(?i:{full_name})|{given_name})(?![^\W_])")
 
 
 def _is_word_in(name: str, text: str) -> bool:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from h2htalk.data.languages import RECORDS, Language, find_language
+from h2htalk.data.languages import Language, find_language
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, MEMORY_IMPORTANCE
 from h2htalk.errors import shorten
 from h2htalk.text.contracts.violations import Violation
 
 _FINAL_MARKS = ".。．｡!！"
-_CATEGORIES = {
-    language: {own.casefold(): name for own, name in zip(record.memory_categories, MEMORY_CATEGORIES, strict=True)}
-    for language, record in RECORDS.items()
-}
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": "』"}
 
 
@@ -56,10 +53,16 @@ def parse_memory(text: str, language: Language) -> MemoryParse:
     """
     if is_null_memory(text, language):
         return MemoryParse(is_null=True)
-    nothing = Violation("memory_block", "no memory block and not the null line")
-    found = [*_read(text, language)] or [nothing]
-    blocks = tuple(one for one in found if isinstance(one, MemoryBlock))
-    return MemoryParse(False, blocks, tuple(one for one in found if isinstance(one, Violation)))
+    blocks: list[MemoryBlock] = []
+    violations: list[Violation] = []
+    for block in _read(text, language):
+        if isinstance(block, MemoryBlock):
+            blocks.append(block)
+        else:
+            violations.append(block)
+    if not blocks and not violations:
+        violations.append(Violation("memory_block", "no memory block and not the null line"))
+    return MemoryParse(is_null=False, blocks=tuple(blocks), violations=tuple(violations))
 
 
 def own_lines(text: str, language: Language) -> list[str]:
@@ -67,29 +70,38 @@ def own_lines(text: str, language: Language) -> list[str]:
 
     Labels, categories and importances are in every prompt and are no evidence of language or leakage.
     """
-    lines = ((line, _split_label(line, language)) for line in text.splitlines())
-    return [field[1] if field else line for line, field in lines if field is None or field[0] == 0]
+    lines = []
+    for line in text.splitlines():
+        labelled = _split_label(line, language)
+        if labelled is None:
+            lines.append(line)
+        elif labelled[0] == 0:
+            lines.append(labelled[1])
+    return lines
 
 
 def _read(text: str, language: Language) -> Iterator[MemoryBlock | Violation]:
     """Yield blocks and faults line by line; `fields` is the block in progress."""
-    labels, fields = find_language(language).memory_labels, list[str]()
+    labels = find_language(language).memory_labels
+    fields: list[str] = []
     after_block = blank_inside = False
     for line in text.strip().splitlines():
         if not line.strip():
-            after_block, blank_inside = False, bool(fields)
+            after_block = False
+            blank_inside = bool(fields)
             continue
         labelled = _split_label(line, language)
-        if labelled is None and is_null_memory(line, language):
-            yield Violation("null_with_blocks", "the null line together with other text")
-        elif labelled is None:
-            yield Violation("memory_block", f"not a line of a memory block: {shorten(line)}")
         if labelled is None:
+            if is_null_memory(line, language):
+                yield Violation("null_with_blocks", "the null line together with other text")
+            else:
+                yield Violation("memory_block", f"not a line of a memory block: {shorten(line)}")
             continue
         index, value = labelled
         if index == 0 and fields:  # the previous block lacks its end
             yield _incomplete(labels[len(fields) :])
-            fields, blank_inside = [], False
+            fields = []
+            blank_inside = False
         if index != len(fields):
             yield Violation("memory_block", f"{labels[index]!r} out of order")
             continue
@@ -98,7 +110,8 @@ def _read(text: str, language: Language) -> Iterator[MemoryBlock | Violation]:
         if index > 0 and blank_inside:
             yield Violation("memory_block", "an empty line inside a block")
         fields.append(value)
-        blank_inside, after_block = False, index == 2
+        blank_inside = False
+        after_block = index == 2
         if after_block:
             yield from _read_block(fields, language)
             fields = []
@@ -112,29 +125,40 @@ def _incomplete(missing: Sequence[str]) -> Violation:
 
 def _read_block(fields: Sequence[str], language: Language) -> Iterator[MemoryBlock | Violation]:
     content, category, importance = fields
-    known = _CATEGORIES[language].get(_collapse(category.rstrip(_FINAL_MARKS)).casefold())
+    name = _category_names(language).get(_collapse(category.rstrip(_FINAL_MARKS)).casefold())
     level = importance.rstrip(_FINAL_MARKS)
     if not content:
         yield Violation("memory_block", "a block without content")
-    if known is None:
+    if name is None:
         yield Violation("category", f"{shorten(category)!r} is not one of the 24")
     if not (len(level) == 1 and level.isdecimal() and int(level) in MEMORY_IMPORTANCE):
         yield Violation("importance", f"{shorten(importance)!r} is not 0, 1 or 2")
-    elif content and known is not None:
-        yield MemoryBlock(content, known, int(level))
+    elif content and name is not None:
+        yield MemoryBlock(content=content, category=name, importance=int(level))
+
+
+@cache
+def _category_names(language: Language) -> dict[str, str]:
+    """The English names of the categories, by the language's own ones in any letter case."""
+    own_names = [name.casefold() for name in find_language(language).memory_categories]
+    return dict(zip(own_names, MEMORY_CATEGORIES, strict=True))
 
 
 def _split_label(line: str, language: Language) -> tuple[int, str] | None:
     """Split a labelled line into `(field index, value)`, else return None."""
-    label, *rest = re.split("[:：]", line, maxsplit=1)
-    label = _collapse(label) if find_language(language).spaced else re.sub(r"\s", "", label)
-    labels = [one.casefold() for one in find_language(language).memory_labels]
-    if not rest or label.casefold() not in labels:
+    record = find_language(language)
+    colon = re.search("[:：]", line)
+    if colon is None:
         return None
-    value = rest[0].strip()
+    label = line[: colon.start()].casefold()
+    label = _collapse(label) if record.spaced else re.sub(r"\s", "", label)
+    labels = [name.casefold() for name in record.memory_labels]
+    if label not in labels:
+        return None
+    value = line[colon.end() :].strip()
     if len(value) >= 2 and _QUOTES.get(value[0]) == value[-1]:
         value = value[1:-1].strip()
-    return labels.index(label.casefold()), value
+    return labels.index(label), value
 
 
 def _collapse(text: str) -> str:

@@ -19,16 +19,27 @@ def check_split(name: str) -> tuple[int, list[str]]:
     Checked are the records, ids that occur twice, personas, and references: of a scenario against its subtask's
     contract, of a case's turn against the contract of a reply and the points that code decides.
     """
+    errors: list[str] = []
     if name.startswith(HUB) or release_part(name):
         split = load_split(name)
-        return len(split.items), [f"{name}: {e}" for one in split.items for e in reference_errors(one, split.personas)]
+        for item in split.items:
+            errors += _located_errors(name, item, split.personas)
+        return len(split.items), errors
     source = resolve_split(name)
-    personas, errors, number = personas_of(source), list[str](), 0
-    for where, item in read_items(source, personas, errors):
+    personas = personas_of(source)
+    number = 0
+    for where, read_item in read_items(source, personas, errors):
         number += 1
-        errors += [f"{where}: {one}" for one in reference_errors(item, personas)] if item else []
+        if read_item is not None:
+            errors += _located_errors(where, read_item, personas)
     split_header(source)
     return number, errors
+
+
+def _located_errors(
+    where: str, item: Scenario | Case, personas: Mapping[str, Persona]
+) -> list[str]:
+    return [f"{where}: {error}" for error in reference_errors(item, personas)]
 
 
 def reference_errors(item: Scenario | Case, personas: Mapping[str, Persona]) -> Iterator[str]:
@@ -36,18 +47,28 @@ def reference_errors(item: Scenario | Case, personas: Mapping[str, Persona]) -> 
     persona = personas[item.persona]
     names = tuple(persona.names.values())
     for scenario in [item] if isinstance(item, Scenario) else turn_scenarios(item):
+        description = persona.descriptions[scenario.language]
         for number, reference in enumerate(scenario.references, 1):
-            of = f" {number}" if len(scenario.references) > 1 else ""
-            for violation in check_scenario(reference, scenario, names, None, persona.descriptions[scenario.language]):
-                yield f"{scenario.id}: reference{of}: {violation.rule}: {violation.detail}"
+            label = f"reference {number}" if len(scenario.references) > 1 else "reference"
+            violations = check_scenario(
+                reference, scenario, names, prompt=None, persona_text=description
+            )
+            for violation in violations:
+                yield f"{scenario.id}: {label}: {violation.rule}: {violation.detail}"
     if isinstance(item, Scenario):
         return
     if item.country and item.country not in read_help_lines().by_code:
         yield f"{item.id}: country {item.country!r} is not in the help directory (ISO 3166-1, such as GB)"
-    named = {name for turn in item.turns() for name in turn.points}
-    yield from (f"{item.id}: no turn names the point {point.id}" for point in item.points if point.id not in named)
+    named: set[str] = set()
     for turn in item.turns():
-        for point in item.points_of(turn) if turn.reference else ():
-            true = decided(turn.reference, point.check)
-            if true is not None and true != (point.kind == "must"):
+        named.update(turn.points)
+    for point in item.points:
+        if point.id not in named:
+            yield f"{item.id}: no turn names the point {point.id}"
+    for turn in item.turns():
+        if not turn.reference:
+            continue
+        for point in item.points_of(turn):
+            holds = decided(turn.reference, point.check)
+            if holds is not None and holds != (point.kind == "must"):
                 yield f"{item.id}: the reference {turn.reference!r} does not meet the point {point.id} ({point.check})"

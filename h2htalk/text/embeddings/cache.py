@@ -24,7 +24,9 @@ CHUNK_TEXTS = 512  # written together: what an interrupted run can lose
 _QUERY_KEYS = 500  # below SQLite's limit of variables a statement
 _BUSY_SECONDS = 30.0
 _UNIT_TOLERANCE = 1e-3  # float32 rows of length 1 keep within 1e-6
-_SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+)
 
 
 class CachedEmbedder:
@@ -37,8 +39,10 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, path: Path | None = None) -> None:
         self._embedder = embedder
-        self.name, self.revision = embedder.name, embedder.revision
-        self.languages, self.comparable = embedder.languages, embedder.comparable
+        self.name = embedder.name
+        self.revision = embedder.revision
+        self.languages = embedder.languages
+        self.comparable = embedder.comparable
         self._path = path or cache_folder() / "embeddings.sqlite"
         self._works = True
 
@@ -48,15 +52,16 @@ class CachedEmbedder:
         if not texts:
             return none
         keys = {text: self._key(text) for text in dict.fromkeys(texts)}
-        known: dict[bytes, Vectors] = self._use(_read, [*keys.values()], none.shape[1]) or {}
+        vectors: dict[bytes, Vectors] = self._use(_read, list(keys.values()), none.shape[1]) or {}
         # By length, so that the batches of a chunk have little padding.
-        missing = sorted((text for text, key in keys.items() if key not in known), key=len)
+        missing = sorted((text for text, key in keys.items() if key not in vectors), key=len)
         for start in range(0, len(missing), CHUNK_TEXTS):
             chunk = missing[start : start + CHUNK_TEXTS]
-            computed = dict(zip((keys[text] for text in chunk), self._embedder.encode(chunk), strict=True))
+            chunk_keys = [keys[text] for text in chunk]
+            computed = dict(zip(chunk_keys, self._embedder.encode(chunk), strict=True))
             self._use(_write, computed)
-            known |= computed
-        return np.stack([known[keys[text]] for text in texts])
+            vectors |= computed
+        return np.stack([vectors[keys[text]] for text in texts])
 
     def _key(self, text: str) -> bytes:
         head = f"{self.name}\x00{self.revision}\x00".encode()
@@ -85,17 +90,17 @@ def _read(database: sqlite3.Connection, keys: Sequence[bytes], width: int) -> di
     """Read what is undamaged: vectors of length 1 and `width` float32. Without a width (0) nothing can be told."""
     rows: list[tuple[bytes, bytes]] = []
     for start in range(0, len(keys) if width else 0, _QUERY_KEYS):
-        part = keys[start : start + _QUERY_KEYS]
+        queried = keys[start : start + _QUERY_KEYS]
         rows += database.execute(
             "SELECT key, vector FROM vectors WHERE typeof(vector) = 'blob' "
-            f"AND length(vector) = ? AND key IN ({','.join('?' * len(part))})",
-            (4 * width, *part),
+            f"AND length(vector) = ? AND key IN ({','.join('?' * len(queried))})",
+            (4 * width, *queried),
         )
     vectors = np.frombuffer(b"".join(blob for _, blob in rows), "<f4").reshape(len(rows), width)
     with np.errstate(invalid="ignore"):  # what is not finite has no length within the tolerance
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
     sound = np.abs(lengths - 1) <= _UNIT_TOLERANCE
-    return {key: vectors[place] for place, (key, _) in enumerate(rows) if sound[place]}
+    return {key: vectors[row] for row, (key, _) in enumerate(rows) if sound[row]}
 
 
 def _write(database: sqlite3.Connection, vectors: Mapping[bytes, Vectors]) -> None:

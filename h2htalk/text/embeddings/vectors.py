@@ -30,16 +30,20 @@ class Embedder(Protocol):
         ...
 
 
-def encode_distinct(texts: Sequence[str], encode: Callable[[list[str]], Vectors], width: int) -> Vectors:
+def encode_distinct(
+    texts: Sequence[str], encode: Callable[[list[str]], Vectors], width: int
+) -> Vectors:
     """Embed each distinct text once and give every text its row: float32 (n, width), rows of length 1.
 
-    `texts`: a lone surrogate is read as `?`. `encode`: distinct texts -> (m, width). Raises as `unit_rows`.
+    A lone surrogate in a text is read as `?`. `encode` gets the m distinct texts and returns (m, width). Raises as
+    `unit_rows`.
     """
     if not texts:
         return np.zeros((0, width), np.float32)
     readable = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    places = {text: place for place, text in enumerate(dict.fromkeys(readable))}
-    return unit_rows(encode(list(places)))[[places[text] for text in readable]]
+    rows = {text: row for row, text in enumerate(dict.fromkeys(readable))}
+    vectors = unit_rows(encode(list(rows)))
+    return vectors[[rows[text] for text in readable]]
 
 
 def unit_rows(vectors: Vectors) -> Vectors:

@@ -47,11 +47,14 @@ _STEP = np.uint64(0x100000001B3)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(29)
 _TOP = np.uint64(32)
+_ZERO = np.uint64(0)
+_EIGHT = np.uint64(8)
 
 
 def code_points(text: str) -> Codes:
     """Return the text's code points, one a character."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
+    encoded = text.encode("utf-32-le", "surrogatepass")
+    return np.frombuffer(encoded, dtype=np.uint32).astype(np.uint64)
 
 
 def mixed(values: Codes) -> Codes:
@@ -90,10 +93,12 @@ class WordClassLexicon:
         for word, name in sorted(words):
             entries.setdefault(int(word_hash(word)), name)
         names = tuple(sorted(set(entries.values())))
-        number = {name: at for at, name in enumerate(names)}
         hashes = sorted(entries)
+        classes = [names.index(entries[word]) for word in hashes]
         return cls(
-            np.array(hashes, dtype=np.uint32), np.array([number[entries[h]] for h in hashes], dtype=np.uint8), names
+            hashes=np.array(hashes, dtype=np.uint32),
+            classes=np.array(classes, dtype=np.uint8),
+            names=names,
         )
 
     def save(self, path: Path) -> None:
@@ -106,24 +111,28 @@ class WordClassLexicon:
     def load(cls, path: Path) -> WordClassLexicon:
         with np.load(path) as stored:
             steps = stored["steps"].T.copy().view(np.uint32).ravel()
-            return cls(np.cumsum(steps, dtype=np.uint32), stored["classes"], tuple(map(str, stored["names"])))
+            return cls(
+                hashes=np.cumsum(steps, dtype=np.uint32),
+                classes=stored["classes"],
+                names=tuple(map(str, stored["names"])),
+            )
 
     def find(self, hashes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], Codes]:
         """Return which hashes are words, and the number of each one's class, counted from 1."""
         if not len(self.hashes):
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-        at = np.searchsorted(self.hashes, hashes).clip(max=len(self.hashes) - 1)
-        found = np.flatnonzero(self.hashes[at] == hashes)
-        return found, self.classes[at[found]].astype(np.uint64) + np.uint64(1)
+        entries = np.searchsorted(self.hashes, hashes).clip(max=len(self.hashes) - 1)
+        words = np.flatnonzero(self.hashes[entries] == hashes)
+        return words, self.classes[entries[words]].astype(np.uint64) + np.uint64(1)
 
     def class_of(self, word: str) -> str | None:
         """Return the word's class (jieba's tags: n, v, a, nr ...), or None for an unlisted word."""
         if not word:
             return None
         sought = word_hash(word)
-        at = int(np.searchsorted(self.hashes, sought))
-        listed = at < len(self.hashes) and self.hashes[at] == sought
-        return self.names[self.classes[at]] if listed else None
+        entry = int(np.searchsorted(self.hashes, sought))
+        is_listed = entry < len(self.hashes) and self.hashes[entry] == sought
+        return self.names[self.classes[entry]] if is_listed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +165,13 @@ class Segmenter:
     def _cut_stretch(self, text: str) -> list[str]:
         codes = code_points(text)
         scores = self.weights[features(codes, self.lexicon)].sum(axis=1)
-        ends = word_ends(best_tags(scores, self.transitions, continues_word(codes)))
-        return [text[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        tags = best_tags(scores, self.transitions, continues_word(codes))
+        words = []
+        start = 0
+        for end in word_ends(tags):
+            words.append(text[start:end])
+            start = end
+        return words
 
 
 def character_types(codes: Codes) -> NDArray[np.uint64]:
@@ -185,48 +199,64 @@ def continues_word(codes: Codes) -> NDArray[np.bool_]:
 def features(codes: Codes, lexicon: WordClassLexicon) -> NDArray[np.int64]:
     """Return the rows of `weights` to add up for each character: shape (characters, features)."""
     count = len(codes)
-    padded = np.concatenate((np.full(2, 35, np.uint64), codes, np.full(2, 35, np.uint64)))
-    a, b, c, d, e = (padded[at : at + count] for at in range(5))
-    types = character_types(padded)
-    t = [types[at : at + count] for at in range(5)]
-    none = np.zeros(count, dtype=np.uint64)
-    found = dictionary_words(codes, lexicon)
-    before = np.append(none[:1], found.ends[:-1])
-    after = np.append(found.starts[1:], none[:1])
-    around = t[1] * np.uint64(16) + t[2] * np.uint64(4) + t[3]
-    lengths = found.starts * np.uint64(8) + found.ends
-    same = (b == c) * np.uint64(1) + (c == d) * np.uint64(2) + (a == c) * np.uint64(4) + (c == e) * np.uint64(8)
-    templates = (
-        (c, none, none),
-        (b, none, none),
-        (d, none, none),
-        (a, none, none),
-        (e, none, none),
-        (b, c, none),
-        (c, d, none),
-        (a, b, none),
-        (d, e, none),
-        (a, b, c),
-        (b, c, d),
-        (c, d, e),
-        (b, d, none),
-        (same, none, none),
-        (around, none, none),
-        (lengths * np.uint64(8) + found.runs, none, none),
-        (found.starts, c, none),
-        (found.ends, c, none),
-        (lengths, around, none),
-        (lengths, after * np.uint64(8) + before, none),
-        (found.start_classes, found.starts, none),
-        (found.end_classes, found.ends, none),
-        (found.start_classes, found.end_classes, lengths),
-        (np.append(none[:1], found.end_classes[:-1]), found.start_classes, before * np.uint64(8) + found.starts),
-        (found.end_classes, np.append(found.start_classes[1:], none[:1]), found.ends * np.uint64(8) + after),
+    edge = np.full(2, ord("#"), np.uint64)
+    padded = np.concatenate((edge, codes, edge))
+    before2, before, current, after, after2 = (
+        padded[offset : offset + count] for offset in range(5)
     )
-    return np.stack([_row(number, *values) for number, values in enumerate(templates)], axis=1)
+    types = character_types(padded)
+    around = types[1:-3] * np.uint64(16) + types[2:-2] * np.uint64(4) + types[3:-1]
+    repeated = _packed(before == current, current == after, before2 == current, current == after2)
+    words = dictionary_words(codes, lexicon)
+    none = np.zeros(1, dtype=np.uint64)
+    ends_before = np.append(none, words.ends[:-1])
+    starts_after = np.append(words.starts[1:], none)
+    class_before = np.append(none, words.end_classes[:-1])
+    class_after = np.append(words.start_classes[1:], none)
+    lengths = words.starts * _EIGHT + words.ends
+    templates: tuple[tuple[Codes, ...], ...] = (
+        (current,),
+        (before,),
+        (after,),
+        (before2,),
+        (after2,),
+        (before, current),
+        (current, after),
+        (before2, before),
+        (after, after2),
+        (before2, before, current),
+        (before, current, after),
+        (current, after, after2),
+        (before, after),
+        (repeated,),
+        (around,),
+        (lengths * _EIGHT + words.runs,),
+        (words.starts, current),
+        (words.ends, current),
+        (lengths, around),
+        (lengths, starts_after * _EIGHT + ends_before),
+        (words.start_classes, words.starts),
+        (words.end_classes, words.ends),
+        (words.start_classes, words.end_classes, lengths),
+        (class_before, words.start_classes, ends_before * _EIGHT + words.starts),
+        (words.end_classes, class_after, words.ends * _EIGHT + starts_after),
+    )
+    rows = [_rows(number, *values) for number, values in enumerate(templates)]
+    return np.stack(rows, axis=1)
 
 
-def _row(template: int, first: Codes, second: Codes, third: Codes) -> NDArray[np.int64]:
+def _packed(*conditions: NDArray[np.bool_]) -> Codes:
+    """Pack conditions into the bits of a number, the first one into the lowest."""
+    packed = np.zeros(len(conditions[0]), dtype=np.uint64)
+    for bit, condition in enumerate(conditions):
+        packed |= condition.astype(np.uint64) << np.uint64(bit)
+    return packed
+
+
+def _rows(
+    template: int, first: Codes, second: Codes | np.uint64 = _ZERO, third: Codes | np.uint64 = _ZERO
+) -> NDArray[np.int64]:
+    """Hash the values of a template at each character into rows of `weights`."""
     step = np.uint64(0x1000193)
     packed = ((first * step + second) * step + third) * np.uint64(64) + np.uint64(template)
     return (mixed(packed) >> np.uint64(64 - FEATURE_BITS)).astype(np.int64)
@@ -236,8 +266,9 @@ def _row(template: int, first: Codes, second: Codes, third: Codes) -> NDArray[np
 class DictionaryWords:
     """The dictionary's words at each character.
 
-    Lengths (1 to 5) of the longest word that starts at it, ends at it and runs through it, and the class of the first
-    two (0: none).
+    Attributes:
+        starts, ends, runs: length (1 to 5) of the longest word that starts at it, ends at it and runs through it.
+        start_classes, end_classes: classes of the first two, counted from 1; 0 where there is none.
     """
 
     starts: Codes
@@ -248,41 +279,51 @@ class DictionaryWords:
 
 
 def dictionary_words(codes: Codes, lexicon: WordClassLexicon) -> DictionaryWords:
-    starts, ends, runs = (np.ones(len(codes), dtype=np.uint64) for _ in range(3))
-    start_classes, end_classes = (np.zeros(len(codes), dtype=np.uint64) for _ in range(2))
+    words = DictionaryWords(
+        starts=np.ones_like(codes),
+        ends=np.ones_like(codes),
+        runs=np.ones_like(codes),
+        start_classes=np.zeros_like(codes),
+        end_classes=np.zeros_like(codes),
+    )
     for length, hashes in enumerate(window_hashes(codes, LONGEST), start=1):
-        found, classes = lexicon.find(hashes)
+        starts, classes = lexicon.find(hashes)
+        last_characters = starts + (length - 1)
         # Lengths grow, so a later word is the longest.
-        starts[found] = length
-        ends[found + (length - 1)] = length
-        start_classes[found] = classes
-        end_classes[found + (length - 1)] = classes
+        words.starts[starts] = length
+        words.ends[last_characters] = length
+        words.start_classes[starts] = classes
+        words.end_classes[last_characters] = classes
         for inner in range(1, length - 1):
-            runs[found + inner] = length
-    return DictionaryWords(starts, ends, runs, start_classes, end_classes)
+            words.runs[starts + inner] = length
+    return words
 
 
-def best_tags(scores: NDArray[np.float32], transitions: NDArray[np.float32], inside: NDArray[np.bool_]) -> list[int]:
+def best_tags(
+    scores: NDArray[np.float32], transitions: NDArray[np.float32], inside: NDArray[np.bool_]
+) -> list[int]:
     """Find the best-scoring sequence in which a word is B M* E or S; of equals, the one that ends words earlier.
 
     Args:
-        scores: of the four tags, a row a character.
-        transitions: added for each pair of neighbours, [before, after].
-        inside: characters that must continue the word before them.
+        scores: the scores of the four tags, a row a character.
+        transitions: what is added for each pair of neighbours, [before, after].
+        inside: whether a character must continue the word before it.
     """
     pair = transitions.tolist()
-    begin, middle, end, single = 0.0, _NEVER, _NEVER, 0.0
+    start, middle, end, single = 0.0, _NEVER, _NEVER, 0.0
     origins: list[tuple[int, int, int, int]] = []
-    for at, ((b, m, e, s), continues) in enumerate(zip(scores.tolist(), inside.tolist(), strict=True)):
-        if at == 0:
-            begin, middle, end, single = b, _NEVER, _NEVER, s
+    characters = zip(scores.tolist(), inside.tolist(), strict=True)
+    for position, ((b, m, e, s), continues) in enumerate(characters):
+        if position == 0:
+            start = b
+            single = s
             continue
         to_b = END if end + pair[END][BEGIN] > single + pair[SINGLE][BEGIN] else SINGLE
         to_s = END if end + pair[END][SINGLE] > single + pair[SINGLE][SINGLE] else SINGLE
-        to_m = BEGIN if begin + pair[BEGIN][MIDDLE] >= middle + pair[MIDDLE][MIDDLE] else MIDDLE
-        to_e = BEGIN if begin + pair[BEGIN][END] >= middle + pair[MIDDLE][END] else MIDDLE
-        now = (begin, middle, end, single)
-        begin = _NEVER if continues else now[to_b] + pair[to_b][BEGIN] + b
+        to_m = BEGIN if start + pair[BEGIN][MIDDLE] >= middle + pair[MIDDLE][MIDDLE] else MIDDLE
+        to_e = BEGIN if start + pair[BEGIN][END] >= middle + pair[MIDDLE][END] else MIDDLE
+        now = (start, middle, end, single)
+        start = _NEVER if continues else now[to_b] + pair[to_b][BEGIN] + b
         middle = now[to_m] + pair[to_m][MIDDLE] + m
         end = now[to_e] + pair[to_e][END] + e
         single = _NEVER if continues else now[to_s] + pair[to_s][SINGLE] + s
@@ -297,7 +338,7 @@ def best_tags(scores: NDArray[np.float32], transitions: NDArray[np.float32], ins
 
 def word_ends(tags: list[int]) -> list[int]:
     """Return where words end (exclusive)."""
-    return [at for at, tag in enumerate(tags, start=1) if tag in (END, SINGLE)]
+    return [end for end, tag in enumerate(tags, start=1) if tag in (END, SINGLE)]
 
 
 MODELS = Path(__file__).parents[1] / "models"

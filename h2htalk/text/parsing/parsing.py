@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
@@ -35,12 +34,23 @@ LONGEST_PIECE = 2000
 # Components of official models that cost time and that the task does not need.
 _UNUSED: dict[Task, tuple[str, ...]] = {
     "parser": ("ner", "lemmatizer", "entity_linker", "textcat", "senter"),
-    "names": ("parser", "tagger", "morphologizer", "lemmatizer", "attribute_ruler", "senter", "textcat"),
+    "names": (
+        "parser",
+        "tagger",
+        "morphologizer",
+        "lemmatizer",
+        "attribute_ruler",
+        "senter",
+        "textcat",
+    ),
 }
 _NEEDED: dict[Task, str] = {"parser": "parser", "names": "ner"}
 # Cut after a mark that ends a sentence, else after a comma or a space. A run of full stops is tried from its first
 # one alone, and parts that follow each other share no character: the time is linear for any line.
-_CUTS = (re.compile(r"[。！？；!?;…]+[”’」』\"']*\s*|(?<![.])[.]+[\"']*\s+"), re.compile(r"[，,、：:\s]+"))
+_CUTS = (
+    re.compile(r"[。！？；!?;…]+[”’」』\"']*\s*|(?<![.])[.]+[\"']*\s+"),
+    re.compile(r"[，,、：:\s]+"),
+)
 _SPACE = re.compile(r"\s*")
 # Labels of names: of spaCy's official models, and of others.
 _LABELS: dict[str, Label] = {
@@ -108,22 +118,25 @@ def names(texts: Iterable[str], language: str, model: str) -> Iterator[list[Name
 
 def _named_texts(nlp: Language, texts: Iterable[str]) -> Iterator[list[Name]]:
     spans: list[Name] = []
-    # Each piece with its start in the text; ("", None) after the last piece of a text.
-    parts = (part for text in texts for part in chain(_readable_pieces(text), [("", None)]))
-    for doc, start in nlp.pipe(parts, as_tuples=True, batch_size=64):
+    for doc, start in nlp.pipe(_readable_pieces(texts), as_tuples=True, batch_size=64):
         if start is None:
             yield spans
             spans = []
             continue
         for entity in doc.ents:
-            label, name = _LABELS.get(entity.label_), entity.text.strip()
+            label = _LABELS.get(entity.label_)
+            name = entity.text.strip()
             if label and name:
                 first = start + entity.start_char + entity.text.index(name)
                 spans.append(Name(first, first + len(name), label))
 
 
-def _readable_pieces(text: str) -> Iterator[tuple[str, int]]:
-    return ((_readable(text[start:end]), start) for start, end in _piece_spans(text))
+def _readable_pieces(texts: Iterable[str]) -> Iterator[tuple[str, int | None]]:
+    """Yield each piece with its start in the text, and ("", None) after the last piece of a text."""
+    for text in texts:
+        for start, end in _piece_spans(text):
+            yield _readable(text[start:end]), start
+        yield "", None
 
 
 def parse(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[Doc]:
@@ -170,9 +183,9 @@ def _piece_spans(text: str) -> Iterator[tuple[int, int]]:
 def _cut(reach: str) -> int:
     """Return where to cut a stretch: at the last good place, else within a word."""
     for mark in _CUTS:
-        ends = [match.end() for match in mark.finditer(reach)]
-        if ends:
-            return ends[-1]
+        cuts = [match.end() for match in mark.finditer(reach)]
+        if cuts:
+            return cuts[-1]
     return LONGEST_PIECE
 
 
@@ -185,13 +198,16 @@ def _load(task: Task, language: str, model: str | None) -> Language:
 @cache
 def _loaded(task: Task, language: str, model: str | None) -> Language:
     if language not in LANGUAGES:
-        raise ConfigError(f"no {task} for language {quoted(language)}; choose from {', '.join(LANGUAGES)}")
+        raise ConfigError(
+            f"no {task} for language {quoted(language)}; choose from {', '.join(LANGUAGES)}"
+        )
     try:
         import spacy
     except ImportError as error:
         raise MissingExtraError("reading sentences", INSTALL) from error
     if model is None:
-        if components := find_language(language).parser_components:
+        components = find_language(language).parser_components
+        if components:
             import_module(components)  # registers the tokenizer and features with spaCy
         # Without the components of other packages: Presidio's imports transformers and torch, seconds in each process.
         factories = spacy.util.registry._entry_point_factories
@@ -214,7 +230,9 @@ def _load_named(spacy: Any, task: Task, language: str, model: str) -> Language:
             " name its folder, or leave --spacy-model out to use the bundled pipeline"
         ) from error
     if nlp.lang != language:
-        raise ConfigError(f"spaCy model {quoted(model)} is for language {nlp.lang!r}, not {language!r}")
+        raise ConfigError(
+            f"spaCy model {quoted(model)} is for language {nlp.lang!r}, not {language!r}"
+        )
     if not nlp.has_pipe(_NEEDED[task]):
         raise ConfigError(
             f"spaCy model {quoted(model)} has no {_NEEDED[task]}: {', '.join(nlp.pipe_names) or 'it is empty'}"

@@ -16,7 +16,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
-from tables import table
 
 from h2htalk.analysis.figures import style
 from h2htalk.analysis.figures.charts import (
@@ -36,8 +35,21 @@ from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup, top_verbs
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
+from support.tables import table
 
-HOSTILE = ("$x^2$", "$", "a_b^c", "🎉", "𓀀", "\u202eevil", "\x1b[31m", "<script>", "\ud800", "many words\nin lines", "")
+HOSTILE = (
+    "$x^2$",
+    "$",
+    "a_b^c",
+    "🎉",
+    "𓀀",
+    "\u202eevil",
+    "\x1b[31m",
+    "<script>",
+    "\ud800",
+    "many words\nin lines",
+    "",
+)
 
 
 def shown_texts(figure: Figure) -> list[Text]:
@@ -53,7 +65,9 @@ def shown_texts(figure: Figure) -> list[Text]:
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(axis.get_view_interval())
             found += [axis.label]
-            found += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+            found += [
+                tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high
+            ]
     unique = {id(text): text for text in found if text.get_visible() and text.get_text().strip()}
     return list(unique.values())
 
@@ -65,7 +79,9 @@ def words_of(figure: Figure) -> list[str]:
 def made_groups(language: str = "en", verbs: int = 12) -> list[VerbGroup]:
     verb, noun = ("make", "tea") if language == "en" else ("泡", "茶")
     counts = {(v, n): 60 // (1 + v) + 4 - n for v in range(verbs) for n in range(3)}
-    return top_verbs(PairCount(f"{verb}{v}", f"{noun}{n}", count) for (v, n), count in counts.items())
+    return top_verbs(
+        PairCount(f"{verb}{v}", f"{noun}{n}", count) for (v, n), count in counts.items()
+    )
 
 
 def made_lengths(language: str = "en", count: int = 60) -> Lengths:
@@ -96,7 +112,10 @@ def made_coverage(emotions: int, count: int = 1, name: str = "emotion") -> Cover
 
 
 def made_odds(items: int = 40) -> tuple[LogOdds, ...]:
-    return log_odds({f"w{i}": 100 + 9 * i for i in range(items)}, {f"w{i}": max(1, 300 - 5 * i) for i in range(items)})
+    return log_odds(
+        {f"w{i}": 100 + 9 * i for i in range(items)},
+        {f"w{i}": max(1, 300 - 5 * i) for i in range(items)},
+    )
 
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
@@ -112,7 +131,8 @@ def every_figure(language: Language) -> list[Figure]:
         draw_coverage(made_coverage(40)),
         draw_log_odds(made_odds(), "mini", "另一个"),
         draw_correlations(
-            {("人类", "S"): (0.5, 0.1, 0.8), ("a long name " * 9, "S"): (None, None, None)}, "over models"
+            {("人类", "S"): (0.5, 0.1, 0.8), ("a long name " * 9, "S"): (None, None, None)},
+            "over models",
         ),
     ]
 
@@ -168,13 +188,17 @@ def test_hostile_words_are_drawn_and_reach_no_markup(tmp_path: Path) -> None:
         assert not any(t.get_parse_math() for t in figure.findobj(Text) if "$" in t.get_text())  # type: ignore[attr-defined]
     # Hostile words reach no markup.
     pairs = [PairCount(word, word, 9) for word in HOSTILE]
-    svg = style.save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(encoding="utf-8")
+    svg = style.save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(
+        encoding="utf-8"
+    )
     assert "<script" not in svg
     assert "--" not in "".join(re.findall(r"<!--(.*?)-->", svg))
 
 
 def test_areas_and_cells_show_counts_and_what_is_left_out() -> None:
-    figure = draw_sunburst(made_groups(verbs=16) + top_verbs([PairCount(f"v{i}", "n", 1) for i in range(6)]))
+    figure = draw_sunburst(
+        made_groups(verbs=16) + top_verbs([PairCount(f"v{i}", "n", 1) for i in range(6)])
+    )
     assert any("Not drawn: 2 verbs with 2 pairs" in said for said in words_of(figure))
     # Areas of the rings are proportional to counts.
     figure = draw_sunburst(top_verbs([PairCount("make", "tea", 30), PairCount("read", "book", 10)]))
@@ -191,14 +215,26 @@ def test_areas_and_cells_show_counts_and_what_is_left_out() -> None:
 
 
 def test_thousands_of_emotions_make_a_figure_of_one_page_and_what_is_left_is_counted() -> None:
-    summaries = [replace(made_summary(9, 5, 5.0), group="emotion", name=f"e{i}", n=2000 - i) for i in range(1900)]
-    for figure in (draw_coverage(made_coverage(1900)), draw_length_deciles(summaries, "pieces", "emotion")):
+    summaries = [
+        replace(made_summary(9, 5, 5.0), group="emotion", name=f"e{i}", n=2000 - i)
+        for i in range(1900)
+    ]
+    for figure in (
+        draw_coverage(made_coverage(1900)),
+        draw_length_deciles(summaries, "pieces", "emotion"),
+    ):
         assert figure.get_figheight() < 9
         assert any("1,860" in said for said in words_of(figure))
 
 
 def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
-    own = {"font.size": 30, "text.usetex": True, "axes.facecolor": "red", "svg.fonttype": "none", "savefig.dpi": 9}
+    own = {
+        "font.size": 30,
+        "text.usetex": True,
+        "axes.facecolor": "red",
+        "svg.fonttype": "none",
+        "savefig.dpi": 9,
+    }
     lengths = made_lengths()
 
     def files(folder: Path) -> list[bytes]:
@@ -225,11 +261,15 @@ def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
     assert len(simplified & font.covers) == 6763
     assert len(traditional) >= 5401
     assert traditional <= font.covers
-    assert font.covers.issuperset(map(ord, "佢哋嘅事 㙘䴙𠅤 café ¿qué? Привет Ελλας，。！？「」《》…—々 あア"))
+    assert font.covers.issuperset(
+        map(ord, "佢哋嘅事 㙘䴙𠅤 café ¿qué? Привет Ελλας，。！？「」《》…—々 あア")
+    )
 
 
 @given(st.text(max_size=60), st.floats(10, 120))
-def test_every_character_of_a_label_has_a_glyph_and_a_shortened_label_fits(text: str, room: float) -> None:
+def test_every_character_of_a_label_has_a_glyph_and_a_shortened_label_fits(
+    text: str, room: float
+) -> None:
     one = style.label(text)
     assert set(map(ord, one)) <= style.find_font("en").covers | style.find_font("zh").covers
     short = style.shortened(one, room, 7)
@@ -247,14 +287,20 @@ def test_what_no_font_has_becomes_one_dot_and_controls_do_nothing(text: str, sho
 def saved(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A sunburst in Chinese, in a folder that was not there."""
     return style.save_figure(
-        draw_sunburst(made_groups("zh")), tmp_path_factory.mktemp("a") / "new" / "figures", "pairs_zh"
+        draw_sunburst(made_groups("zh")),
+        tmp_path_factory.mktemp("a") / "new" / "figures",
+        "pairs_zh",
     )
 
 
 def test_three_files_hold_their_fonts_and_no_dates(saved: list[Path]) -> None:
     assert [path.name for path in saved] == ["pairs_zh.svg", "pairs_zh.pdf", "pairs_zh.png"]
     for path in saved:
-        assert not [word for word in (b"CreationDate", b"dc:date", b"Matplotlib v") if word in path.read_bytes()]
+        assert not [
+            word
+            for word in (b"CreationDate", b"dc:date", b"Matplotlib v")
+            if word in path.read_bytes()
+        ]
     with Image.open(saved[2]) as image:
         assert image.size == (1656, 1656)
     # The SVG needs no font and nothing from elsewhere.
@@ -263,7 +309,10 @@ def test_three_files_hold_their_fonts_and_no_dates(saved: list[Path]) -> None:
     assert set(re.findall(r'href="(.)', svg)) == {"#"}
     # The PDF embeds TrueType and no Type 3.
     pdf = saved[1].read_bytes()
-    streams = [zlib.decompressobj().decompress(s) for s in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.S)]
+    streams = [
+        zlib.decompressobj().decompress(s)
+        for s in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.S)
+    ]
     whole = pdf + b"".join(streams)
     assert b"/CIDFontType2" in whole
     assert b"/Type3" not in whole

@@ -32,10 +32,14 @@ class LetterEmbedder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         self.seen += texts
-        return unit_rows(np.array([[len(text), 7.0 * text.count("a")] for text in texts], np.float32))
+        return unit_rows(
+            np.array([[len(text), 7.0 * text.count("a")] for text in texts], np.float32)
+        )
 
 
-def made(texts: Sequence[str], side: Side = "response", language: Language = "en", start: int = 0) -> list[SideText]:
+def made(
+    texts: Sequence[str], side: Side = "response", language: Language = "en", start: int = 0
+) -> list[SideText]:
     return [
         SideText(f"s{number}", "dialogue_base", language, "calm", side, text)
         for number, text in enumerate(texts, start)
@@ -59,7 +63,9 @@ def test_measures_by_hand() -> None:
 
 def test_each_side_of_each_language_has_a_row_english_first() -> None:
     (rows,) = diversity.measure_diversity(side_texts(load_split("mini@1").scenarios))
-    assert [(row.language, row.side) for row in rows] == list(product(("en", "zh"), ("instruction", "response")))
+    assert [(row.language, row.side) for row in rows] == list(
+        product(("en", "zh"), ("instruction", "response"))
+    )
     for row in rows:
         assert (row.texts, row.skipped, row.self_bleu_texts) == (77, 0, 77)
         assert (row.spread, row.spread_texts, row.embedder) == (None, 0, None)
@@ -88,7 +94,9 @@ def test_a_language_that_the_embedder_is_not_made_for_is_not_asked() -> None:
 
 
 def test_samples_are_drawn_by_the_seed_up_to_their_limits() -> None:
-    texts = made([f"word{n * n % 997} tea word{n % 7}" for n in range(diversity.SELF_BLEU_TEXTS + 300)])
+    texts = made(
+        [f"word{n * n % 997} tea word{n % 7}" for n in range(diversity.SELF_BLEU_TEXTS + 300)]
+    )
     first = only(diversity.measure_diversity(texts))
     assert only(diversity.measure_diversity(texts[::-1])) == first
     assert only(diversity.measure_diversity(texts, seed=1)).self_bleu != first.self_bleu
@@ -100,7 +108,10 @@ def test_samples_are_drawn_by_the_seed_up_to_their_limits() -> None:
     assert row.spread_texts == len(embedder.seen) == diversity.SPREAD_TEXTS
     assert row.distinct != row.distinct_sampled
     # Two splits are measured on samples of one size.
-    small, large = made(["tea and rain", "rain and tea"]), made(["tea and rain"] * 9 + ["a walk"], start=50)
+    small, large = (
+        made(["tea and rain", "rain and tea"]),
+        made(["tea and rain"] * 9 + ["a walk"], start=50),
+    )
     [ours], [theirs] = diversity.measure_diversity(small, large)
     assert ours.sampled_words == theirs.sampled_words == 6
     assert ours.self_bleu_texts == theirs.self_bleu_texts == 2
@@ -116,7 +127,9 @@ Tokens = list[str]
 
 def nltk_scores(texts: list[Tokens]) -> list[float]:
     return [
-        sentence_bleu(texts[:place] + texts[place + 1 :], text, (0.25,) * 4, smoothing_function=METHOD1)
+        sentence_bleu(
+            texts[:place] + texts[place + 1 :], text, (0.25,) * 4, smoothing_function=METHOD1
+        )
         for place, text in enumerate(texts)
     ]
 
@@ -137,12 +150,16 @@ Three = tuple[str, Complexity, Interaction]
 
 
 def tagged(*tags: Three) -> list[Scenario]:
-    return [replace(ANY, id=f"s{n}", tags=Tags(*three, risk="none")) for n, three in enumerate(tags)]
+    return [
+        replace(ANY, id=f"s{n}", tags=Tags(*three, risk="none")) for n, three in enumerate(tags)
+    ]
 
 
 def test_cells_and_evenness_of_combinations() -> None:
     calm: Three = ("calm", "basic", "casual")
-    found = diversity.coverage(tagged(("sad", "advanced", "memory"), calm, calm, ("awed", "basic", "casual")))
+    found = diversity.coverage(
+        tagged(("sad", "advanced", "memory"), calm, calm, ("awed", "basic", "casual"))
+    )
     assert list(found.emotions.items()) == [("calm", 2), ("awed", 1), ("sad", 1)]
     assert len(found.cells) == 3 * 3 * 3
     assert found.filled == 3
@@ -151,4 +168,6 @@ def test_cells_and_evenness_of_combinations() -> None:
     # Shares 1/2, 1/4, 1/4 over a grid of 9: 1.5 ln 2 / ln 9.
     tags: list[Three] = [("calm", "basic", "casual")] * 2
     tags += [("calm", "basic", "memory"), ("calm", "advanced", "memory")]
-    assert diversity.coverage(tagged(*tags)).evenness == pytest.approx(1.5 * math.log(2) / math.log(9), abs=1e-12)
+    assert diversity.coverage(tagged(*tags)).evenness == pytest.approx(
+        1.5 * math.log(2) / math.log(9), abs=1e-12
+    )

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table
 
 from h2htalk.analysis.measures.lengths import MEASURES, Histogram, measure_lengths, text_lengths
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
 from h2htalk.data.splits import load_split
+from support.tables import table
 
 
 def side_text(
@@ -42,8 +42,12 @@ def letters(texts: Sequence[str]) -> list[int]:
     return [sum(map(str.isalpha, text)) for text in texts]
 
 
-@pytest.mark.parametrize(("text", "language", "characters", "words", "pieces"), table("analysis", "lengths"))
-def test_each_measure_counts_its_unit(text: str, language: Language, characters: int, words: int, pieces: int) -> None:
+@pytest.mark.parametrize(
+    ("text", "language", "characters", "words", "pieces"), table("analysis", "lengths")
+)
+def test_each_measure_counts_its_unit(
+    text: str, language: Language, characters: int, words: int, pieces: int
+) -> None:
     assert text_lengths([side_text(text, language=language)]) == {
         "characters": [characters],
         "words": [words],
@@ -89,11 +93,24 @@ def test_every_group_is_summarised_on_each_side() -> None:
 
 @pytest.mark.parametrize(
     ("texts", "longest", "width"),
-    [(1, 0, 1), (1, 19, 1), (1, 20, 2), (1, 300, 20), (400, 99, 5), (400, 100, 10), (10_000, 59, 1), (10_000, 60, 2)],
+    [
+        (1, 0, 1),
+        (1, 19, 1),
+        (1, 20, 2),
+        (1, 300, 20),
+        (400, 99, 5),
+        (400, 100, 10),
+        (10_000, 59, 1),
+        (10_000, 60, 2),
+    ],
 )
-def test_bins_are_round_and_as_many_as_the_root_of_the_number_of_texts(texts: int, longest: int, width: int) -> None:
+def test_bins_are_round_and_as_many_as_the_root_of_the_number_of_texts(
+    texts: int, longest: int, width: int
+) -> None:
     """176 texts had 60 bins, most of them of no text or one."""
-    histogram = histogram_of(measure_lengths(responses(["x " * longest] * texts)).histograms, "pieces")
+    histogram = histogram_of(
+        measure_lengths(responses(["x " * longest] * texts)).histograms, "pieces"
+    )
     assert histogram.edges[1] == width
     assert histogram.edges[-2] <= longest < histogram.edges[-1]
 
@@ -103,10 +120,14 @@ def test_every_text_is_in_one_bin_or_beyond(lengths: list[int]) -> None:
     def given_lengths(texts: Sequence[str]) -> list[int]:
         return lengths
 
-    histogram = histogram_of(measure_lengths(responses([""] * len(lengths)), given_lengths).histograms, "tokens")
+    histogram = histogram_of(
+        measure_lengths(responses([""] * len(lengths)), given_lengths).histograms, "tokens"
+    )
     assert (
         list(histogram.counts)
-        == np.histogram([n for n in lengths if n < histogram.edges[-1]], histogram.edges)[0].tolist()
+        == np.histogram([n for n in lengths if n < histogram.edges[-1]], histogram.edges)[
+            0
+        ].tolist()
     )
     assert histogram.beyond == sum(n >= histogram.edges[-1] for n in lengths)
     assert histogram.beyond <= 0.01 * len(lengths)

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from h2htalk.analysis.measures.log_odds import Comparison, LogOdds, log_odds
 
-COUNTS = st.dictionaries(st.sampled_from(["rain", "tea", "walk", "我们", "今天", "=1+1"]), st.integers(0, 500))
+COUNTS = st.dictionaries(
+    st.sampled_from(["rain", "tea", "walk", "我们", "今天", "=1+1"]), st.integers(0, 500)
+)
 
 
 def by_item(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, LogOdds]:
@@ -20,7 +22,9 @@ def by_item(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, LogOdds]:
 
 
 def test_the_estimate_its_interval_and_z_by_hand() -> None:
-    row = by_item({"rain": 8, "tea": 2}, {"rain": 3, "tea": 17})["rain"]  # a third and two thirds of all words
+    row = by_item({"rain": 8, "tea": 2}, {"rain": 3, "tea": 17})[
+        "rain"
+    ]  # a third and two thirds of all words
     a, b = 1 / 3, 2 / 3
     estimate = math.log((8 + a) / (2 + a)) - math.log((3 + b) / (17 + b))
     error = math.sqrt(1 / (8 + a) + 1 / (2 + a) + 1 / (3 + b) + 1 / (17 + b))
@@ -47,9 +51,13 @@ def test_exchanging_the_splits_changes_the_sign_only(a: dict[str, int], b: dict[
 
 
 @given(COUNTS, COUNTS)
-def test_every_item_that_occurs_has_a_finite_row_in_order(a: dict[str, int], b: dict[str, int]) -> None:
+def test_every_item_that_occurs_has_a_finite_row_in_order(
+    a: dict[str, int], b: dict[str, int]
+) -> None:
     rows = log_odds(a, b)
-    assert {row.item for row in rows} == {item for side in (a, b) for item, count in side.items() if count}
+    assert {row.item for row in rows} == {
+        item for side in (a, b) for item, count in side.items() if count
+    }
     assert list(rows) == sorted(rows, key=lambda row: (-row.z, row.item))
     assert rows == log_odds(dict(reversed(a.items())), dict(reversed(b.items())))
     for row in rows:

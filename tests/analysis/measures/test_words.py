@@ -9,13 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table
+
+from support.tables import table
 
 pytest.importorskip("wordcloud", reason="the analysis extra is not installed")
 
 from h2htalk.analysis.figures.charts import draw_word_cloud
 from h2htalk.analysis.measures.scenario_texts import side_texts
-from h2htalk.analysis.measures.words import LONGEST_WORD, WordCount, comparable_counts, count_words, stop_words
+from h2htalk.analysis.measures.words import (
+    LONGEST_WORD,
+    WordCount,
+    comparable_counts,
+    count_words,
+    stop_words,
+)
 from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 
@@ -53,7 +60,10 @@ def test_chinese_words(text: str, expected: dict[str, int]) -> None:
 
 
 def test_plurals_meet_across_texts_and_splits() -> None:
-    assert count_words(["walks and walks", "a walk", "tea"], "en") == [WordCount("walk", 3, 2), WordCount("tea", 1, 1)]
+    assert count_words(["walks and walks", "a walk", "tea"], "en") == [
+        WordCount("walk", 3, 2),
+        WordCount("tea", 1, 1),
+    ]
     assert count_words(["a walk, two walks"], "en") == [WordCount("walk", 2, 1)]
     # `hand 7` of one split and `hands 25` of the other once stood as two clear differences.
     a = count_words(["hand hands letters"], "en")
@@ -64,7 +74,9 @@ def test_plurals_meet_across_texts_and_splits() -> None:
 
 
 @given(st.lists(st.text(max_size=60), max_size=6), st.sampled_from(["en", "zh"]), st.randoms())
-def test_any_texts_are_counted_in_any_order(texts: list[str], language: str, shuffle: random.Random) -> None:
+def test_any_texts_are_counted_in_any_order(
+    texts: list[str], language: str, shuffle: random.Random
+) -> None:
     found = count_words(texts, language)
     assert count_words(shuffle.sample(texts, len(texts)), language) == found
     for word in found:
@@ -79,7 +91,9 @@ def words_of(language: str, number: int) -> list[WordCount]:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_150_most_frequent_words_all_find_room_even_when_all_are_as_frequent(language: Language) -> None:
+def test_the_150_most_frequent_words_all_find_room_even_when_all_are_as_frequent(
+    language: Language,
+) -> None:
     counts = [replace(count, count=9) for count in words_of(language, 200)]
     figure = draw_word_cloud(counts, language)
     assert [text.get_text() for text in figure.texts] == []

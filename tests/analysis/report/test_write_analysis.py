@@ -12,15 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from analysis_made import made_analysis
 
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.report.figure_specs import figure_specs
-from h2htalk.analysis.report.write_analysis import page_text, replaced, require_output, write_analysis
+from h2htalk.analysis.report.write_analysis import (
+    page_text,
+    replaced,
+    require_output,
+    write_analysis,
+)
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 from h2htalk.data.run_folder import MADE_BY
 from h2htalk.errors import ConfigError, DataError
+from support.analyses import made_analysis
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +80,16 @@ def test_files_tables_and_summary_hold_what_was_counted(folder: Path, analysis: 
     assert summary["splits"] == ["0123456789abcdef"]
     made = summary["made_with"]
     assert made["split"] == "made 1, fingerprint 0123456789abcdef, 11 of 154 scenarios, fed"
-    for key in ("parser zh", "font zh", "words", "model tokens", "embedder", "seed", "h2htalk", "spacy"):
+    for key in (
+        "parser zh",
+        "font zh",
+        "words",
+        "model tokens",
+        "embedder",
+        "seed",
+        "h2htalk",
+        "spacy",
+    ):
         assert made[key]
     chinese = summary["languages"]["zh"]
     assert chinese["scenarios"] == 11
@@ -84,11 +98,15 @@ def test_files_tables_and_summary_hold_what_was_counted(folder: Path, analysis: 
 
 
 @pytest.mark.slow
-def test_any_number_of_processes_gives_the_same_bytes(folder: Path, analysis: Analysis, tmp_path: Path) -> None:
+def test_any_number_of_processes_gives_the_same_bytes(
+    folder: Path, analysis: Analysis, tmp_path: Path
+) -> None:
     write_analysis(analysis, tmp_path, processes=2)
     for path in folder.rglob("*"):
         if path.is_file():
-            assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path.name
+            assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), (
+                path.name
+            )
 
 
 def write(new: Path, text: str, *tables: str) -> None:
@@ -135,20 +153,32 @@ def test_a_failure_changes_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["mine", "out"]
 
 
-def test_of_two_writers_at_once_the_second_is_refused_and_the_first_keeps_its_work(tmp_path: Path) -> None:
+def test_of_two_writers_at_once_the_second_is_refused_and_the_first_keeps_its_work(
+    tmp_path: Path,
+) -> None:
     with replaced(tmp_path / "out") as new:
         write(new, "first")
-        with pytest.raises(DataError, match="another process is writing it"), replaced(tmp_path / "out"):
+        with (
+            pytest.raises(DataError, match="another process is writing it"),
+            replaced(tmp_path / "out"),
+        ):
             pass  # pragma: no cover
     assert set(files_in(tmp_path / "out").values()) == {"first"}
     (tmp_path / "out" / ".analysis" / "tables").mkdir(parents=True)  # left by a kill -9
     with replaced(tmp_path / "out") as new:
         write(new, "second")
-    assert sorted(os.listdir(tmp_path / "out")) == ["figures", "index.html", "summary.json", "tables"]
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        "figures",
+        "index.html",
+        "summary.json",
+        "tables",
+    ]
 
 
 @pytest.mark.parametrize("summary", ["not JSON", '{"made_by": "somebody"}'])
-def test_a_folder_that_holds_other_things_is_left_alone(analysis: Analysis, tmp_path: Path, summary: str) -> None:
+def test_a_folder_that_holds_other_things_is_left_alone(
+    analysis: Analysis, tmp_path: Path, summary: str
+) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     (tmp_path / "summary.json").write_text(summary)
     with pytest.raises(ConfigError, match=r"holds other things \(.*thesis.tex.*name a new folder"):
@@ -161,11 +191,16 @@ def test_a_place_where_nothing_can_be_written_is_an_error(tmp_path: Path) -> Non
     for folder in (tmp_path / "file", tmp_path / "file" / "far" / "below"):
         with pytest.raises(ConfigError, match="name another one"):
             require_output(folder)
-    with pytest.raises((ConfigError, DataError), match="/proc"), replaced(Path("/proc/nowhere/out")):
+    with (
+        pytest.raises((ConfigError, DataError), match="/proc"),
+        replaced(Path("/proc/nowhere/out")),
+    ):
         pass  # pragma: no cover
 
 
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e'
+HOSTILE = (
+    '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e'
+)
 SVG = """<?xml version="1.0" encoding="utf-8" standalone="no"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="241.2pt" height="180pt" viewBox="0 0 241.2 180" version="1.1">
  <style>* { fill: '#fff' }</style>
@@ -205,10 +240,14 @@ def text(whole: Analysis) -> str:
     return page(whole)
 
 
-def test_every_figure_stands_there_with_words_a_table_and_its_files(whole: Analysis, text: str) -> None:
+def test_every_figure_stands_there_with_words_a_table_and_its_files(
+    whole: Analysis, text: str
+) -> None:
     shown = figure_specs(whole)
     elements = Elements(text)
-    assert [figure["id"] for figure in elements.of("figure")] == [f"figure-{one.name}" for one in shown]
+    assert [figure["id"] for figure in elements.of("figure")] == [
+        f"figure-{one.name}" for one in shown
+    ]
     assert len({spec.name for spec in shown}) == len(shown)
     assert all(len(image["alt"] or "") > 20 for image in elements.of("img"))
     assert len(elements.of("details")) == len(shown)
@@ -220,8 +259,17 @@ def test_every_figure_stands_there_with_words_a_table_and_its_files(whole: Analy
 
 def test_the_page_needs_nothing_but_itself(text: str) -> None:
     elements = Elements(text)
-    assert {tag for tag, _ in elements.found} & {"script", "link", "iframe", "object", "form", "base"} == set()
-    assert all((image["src"] or "").startswith("data:image/svg+xml,") for image in elements.of("img"))
+    assert {tag for tag, _ in elements.found} & {
+        "script",
+        "link",
+        "iframe",
+        "object",
+        "form",
+        "base",
+    } == set()
+    assert all(
+        (image["src"] or "").startswith("data:image/svg+xml,") for image in elements.of("img")
+    )
     targets = [link["href"] or "" for link in elements.of("a")]
     assert all(re.fullmatch(r"#\w+|(?:figures|tables)/\w+\.\w+", target) for target in targets)
     assert "default-src 'none'; img-src data:; style-src 'sha256-" in text
@@ -236,9 +284,16 @@ def test_the_page_needs_nothing_but_itself(text: str) -> None:
 
 def test_hostile_words_and_names_are_text() -> None:
     words = [WordCount(HOSTILE, 9, 9), WordCount("tea", 1, 1)]
-    hostile = {"name": HOSTILE.replace("\0", ""), "pairs": [VerbNounPair(HOSTILE, HOSTILE)], "unmeasured": [HOSTILE]}
+    hostile = {
+        "name": HOSTILE.replace("\0", ""),
+        "pairs": [VerbNounPair(HOSTILE, HOSTILE)],
+        "unmeasured": [HOSTILE],
+    }
     text = page(made_analysis(("en",), words=words, **hostile), {HOSTILE: HOSTILE})
-    quiet = page(made_analysis(("en",), words=words[1:], pairs=[VerbNounPair("a", "b")], unmeasured=["x"]), {"x": "y"})
+    quiet = page(
+        made_analysis(("en",), words=words[1:], pairs=[VerbNounPair("a", "b")], unmeasured=["x"]),
+        {"x": "y"},
+    )
     count = {tag: len(Elements(quiet).of(tag)) for tag in ("script", "img", "figure", "a", "code")}
     assert {tag: len(Elements(text).of(tag)) for tag in count} == count
     assert "<!--" not in text

@@ -16,7 +16,13 @@ from spacy.vocab import Vocab
 from h2htalk.analysis.verb_nouns.chinese import bare_verb, chinese_pairs
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
-TAGS = dict(zip("NVRADPMUX", ["NOUN", "VERB", "PRON", "ADJ", "ADV", "ADP", "NUM", "PART", "AUX"], strict=True))
+TAGS = dict(
+    zip(
+        "NVRADPMUX",
+        ["NOUN", "VERB", "PRON", "ADJ", "ADV", "ADP", "NUM", "PART", "AUX"],
+        strict=True,
+    )
+)
 
 
 def doc(tagged: str) -> Doc:
@@ -106,7 +112,15 @@ def test_sentences_give_these_pairs(line: str) -> None:
 
 
 def test_verbs_lose_doubling_and_long_texts_end_soon() -> None:
-    bare = {"看看": "看", "写完": "写", "送给": "送", "放在": "放", "打扫打扫": "打扫", "打开": "打开", "谢谢": "谢谢"}
+    bare = {
+        "看看": "看",
+        "写完": "写",
+        "送给": "送",
+        "放在": "放",
+        "打扫打扫": "打扫",
+        "打开": "打开",
+        "谢谢": "谢谢",
+    }
     assert {verb: bare_verb(verb) for verb in bare} == bare
     # A hundred thousand characters without a mark end soon.
     long = Doc(Vocab(), words=["我", "喝", "茶"] * 33_000, pos=["PRON", "VERB", "NOUN"] * 33_000)
@@ -116,11 +130,16 @@ def test_verbs_lose_doubling_and_long_texts_end_soon() -> None:
 @example(words=[("的", "N"), ("一", "N"), ("的", "N")])
 @given(
     st.lists(
-        st.tuples(st.sampled_from("的了把给被我猫书喝看一个，。好在里x1😀不想"), st.sampled_from("NVRADPMUX.")),
+        st.tuples(
+            st.sampled_from("的了把给被我猫书喝看一个，。好在里x1😀不想"),
+            st.sampled_from("NVRADPMUX."),
+        ),
         max_size=40,
     )
 )
-def test_any_sequence_of_words_gives_pairs_made_of_the_text(words: Sequence[tuple[str, str]]) -> None:
+def test_any_sequence_of_words_gives_pairs_made_of_the_text(
+    words: Sequence[tuple[str, str]],
+) -> None:
     tagged = doc(" ".join(f"{word}/{tag}" for word, tag in words))
     for pair in chinese_pairs(tagged):
         assert set(pair.noun) <= set(tagged.text)

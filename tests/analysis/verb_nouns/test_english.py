@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
-from tables import table
+
+from support.tables import table
 
 pytest.importorskip("spacy", reason="the analysis extra is not installed")
 pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
@@ -20,8 +21,26 @@ from h2htalk.analysis.verb_nouns.english import english_pairs, noun_lemma, verb_
 from h2htalk.analysis.verb_nouns.pairs import iter_pairs
 
 VOCAB = Vocab()
-KINDS = {"NN": "NOUN", "NNP": "PROPN", "VB": "VERB", "PR": "PRON", "DT": "DET", "IN": "ADP", "RP": "ADP", "JJ": "ADJ"}
-KINDS |= {"CC": "CCONJ", "CD": "NUM", "RB": "ADV", "TO": "PART", "MD": "AUX", "WP": "PRON", "WD": "PRON", ",": "PUNCT"}
+KINDS = {
+    "NN": "NOUN",
+    "NNP": "PROPN",
+    "VB": "VERB",
+    "PR": "PRON",
+    "DT": "DET",
+    "IN": "ADP",
+    "RP": "ADP",
+    "JJ": "ADJ",
+}
+KINDS |= {
+    "CC": "CCONJ",
+    "CD": "NUM",
+    "RB": "ADV",
+    "TO": "PART",
+    "MD": "AUX",
+    "WP": "PRON",
+    "WD": "PRON",
+    ",": "PUNCT",
+}
 
 
 def tree(written: str) -> Doc:
@@ -66,7 +85,9 @@ def test_texts_are_a_stream_and_lists_are_read_to_their_end() -> None:
 
 
 NOUNS = "thanks thanks, clothes clothes, dishes dish, memories memory, feet foot, photos photo, leaves leaf, Boss boss"
-VERBS = "got get, Fed feed, lying lie, laid lay, practised practise, saw see, texted text, tried try"
+VERBS = (
+    "got get, Fed feed, lying lie, laid lay, practised practise, saw see, texted text, tried try"
+)
 
 
 @pytest.mark.parametrize(("form", "entries"), [(noun_lemma, NOUNS), (verb_lemma, VERBS)])

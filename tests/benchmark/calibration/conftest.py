@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from judged_made import command, evaluated, judge_file
+
+from support.judged_runs import command, evaluated, judge_file
 
 
 @pytest.fixture(scope="package")

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from judged_made import LEVELS, annotators, command, given, judge_file, judged_item, judging_of, rate
 from scipy import stats
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
@@ -22,17 +21,39 @@ from sklearn.metrics import cohen_kappa_score
 from h2htalk.benchmark.calibration import calibrate
 from h2htalk.benchmark.calibration import labels as plans
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge, correct
-from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.corrected_mean import (
+    JudgedItem,
+    draw_labels,
+    regression,
+    strata_of,
+    stratified,
+)
 from h2htalk.benchmark.compare.comparison import compare
-from h2htalk.benchmark.judge.judgements import AnswerRating, PeopleRating, answer_id, item_of, write_people_ratings
+from h2htalk.benchmark.judge.judgements import (
+    AnswerRating,
+    PeopleRating,
+    answer_id,
+    item_of,
+    write_people_ratings,
+)
 from h2htalk.benchmark.judge.rubric import qualities_of
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.score_run import apply_judgements
 from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.lifecycle import close_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.texts.interface import interface_text
+from support.judged_runs import (
+    LEVELS,
+    annotators,
+    command,
+    given,
+    judge_file,
+    judged_item,
+    judging_of,
+    rate,
+)
 
 
 @pytest.mark.parametrize(("items", "labels"), [(150, 42), (350, 50), (1000, 55)])
@@ -44,13 +65,19 @@ def test_the_number_of_labels_is_the_references(items: int, labels: int) -> None
 def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
     rng = Random(1)
     sizes = {"itinerary_basic": 100, "itinerary_middle": 61, "itinerary_advanced": 50}
-    items = [judged_item(n, rng.randrange(30) / 6, subtask=name) for name, size in sizes.items() for n in range(size)]
+    items = [
+        judged_item(n, rng.randrange(30) / 6, subtask=name)
+        for name, size in sizes.items()
+        for n in range(size)
+    ]
     drawn, strata, serves = plans.draw_by_level(items, 75, 4)
     counts = {name: sum(one.subtask == name for one in drawn) for name in LEVELS}
     assert counts == {"itinerary_basic": 35, "itinerary_middle": 22, "itinerary_advanced": 18}
     assert [one.id for one in drawn] == [one.id for one in items if one in drawn]
     assert strata.keys() == {one.id for one in items}
-    assert all(sum(strata[one.id] == stratum for one in drawn) >= 2 for stratum in set(strata.values()))
+    assert all(
+        sum(strata[one.id] == stratum for one in drawn) >= 2 for stratum in set(strata.values())
+    )
     assert serves == ("levels", *sorted(LEVELS))
     few, together, serves = plans.draw_by_level(items, 50, 4)
     assert len(plans.draw_by_level(items[:51], 51, 0)[0]) == 51
@@ -59,7 +86,9 @@ def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
 
 def test_without_levels_each_dimension_is_drawn_apart() -> None:
     sizes = {"dialogue_base": 60, "recollection_synthesis": 20, "recollection_refinement": 10}
-    items = [judged_item(n, n % 6, subtask=name) for name, size in sizes.items() for n in range(size)]
+    items = [
+        judged_item(n, n % 6, subtask=name) for name, size in sizes.items() for n in range(size)
+    ]
     drawn, strata, serves = plans.draw_by_level(items, 48, 0)
     assert serves == ("dialogue", "recollection")
     assert sum(strata[one.id].startswith("recollection/") for one in drawn) == 16
@@ -81,12 +110,16 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
     assert [row["id"] for row in rows] == [item_of(answer) for answer in plan.answers]
     assert (plan.seed, len(plan.strata), len(plan.judges)) == (3, 12, 1)
     # Labels that are filled in are not overwritten.
-    assert "is there already" in command("judge", "plan-labels", run, "--labels", 8, "--out", out, code=2)
+    assert "is there already" in command(
+        "judge", "plan-labels", run, "--labels", 8, "--out", out, code=2
+    )
     with pytest.raises(ConfigError, match="the run has another plan"):
         plans.plan_labels(run, labels=9, out=tmp_path / "other.csv")
 
 
-def test_no_cell_of_the_file_is_a_formula_and_crisis_is_announced(run: Path, tmp_path: Path) -> None:
+def test_no_cell_of_the_file_is_a_formula_and_crisis_is_announced(
+    run: Path, tmp_path: Path
+) -> None:
     judged = plans.load_judged(run)
     split = judged.run.data.split
     first = replace(split.scenarios[0], tags=replace(split.scenarios[0].tags, risk="self_harm"))
@@ -94,14 +127,18 @@ def test_no_cell_of_the_file_is_a_formula_and_crisis_is_announced(run: Path, tmp
     assert isinstance(answer, Response)
     scenarios = (first, *split.scenarios[1:])
     data = replace(judged.run.data, split=replace(split, scenarios=scenarios))
-    text = plans.label_sheet(replace(judged, run=replace(judged.run, data=data)), [replace(answer, text="=1+1")])
+    text = plans.label_sheet(
+        replace(judged, run=replace(judged.run, data=data)), [replace(answer, text="=1+1")]
+    )
     (row,) = csv.DictReader(io.StringIO(text))
     assert row["reply"] == "'=1+1"
     assert row["scenario"].startswith(interface_text("crisis_notice", first.language))
 
 
 @pytest.mark.parametrize("labels", [8, 12])
-def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path, tmp_path: Path, labels: int) -> None:
+def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(
+    run: Path, tmp_path: Path, labels: int
+) -> None:
     """A plan of the levels together was refused level by level, for want of labels in a stratum."""
     out, filled = tmp_path / "labels.csv", tmp_path / "filled.csv"
     shown = command("judge", "plan-labels", run, "--labels", labels, "--out", out)
@@ -109,27 +146,37 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path,
     assert plan.serves == (("levels",) if labels == 8 else ("levels", *sorted(LEVELS)))
     assert ("each by itself needs 12 labels" in shown) == (labels == 8)
     items = [item_of(answer) for answer in plan.answers]
-    filled.write_text("id,rating\n" + "".join(f"{item},{at % 6}\n" for at, item in enumerate(items)))
+    filled.write_text(
+        "id,rating\n" + "".join(f"{item},{at % 6}\n" for at, item in enumerate(items))
+    )
     found = calibrate_judge(run, filled)
     assert {one.group for one in found.corrections} == set(plan.serves)
     assert all(one.mean is not None for one in found.corrections)
 
 
-def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path, tmp_path: Path) -> None:
+def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(
+    run: Path, tmp_path: Path
+) -> None:
     assert "9 of 12 items to label" in command("judge", "plan-labels", run, "--half-width", 0.2)
     ids = [s.id for s in load_run(run).data.split.scenarios if s.subtask == "itinerary_basic"]
     judged = plans.load_judged(run).items
     # The judges' error is 1 0 1 0 of four items: its standard deviation is .577.
     labels = "".join(f"{one},{judged[one].score - (n + 1) % 2}\n" for n, one in enumerate(ids))
     (tmp_path / "pilot.csv").write_text(f"id,rating\n{labels}")
-    shown = command("judge", "plan-labels", run, "--half-width", 0.9, "--pilot", tmp_path / "pilot.csv")
+    shown = command(
+        "judge", "plan-labels", run, "--half-width", 0.9, "--pilot", tmp_path / "pilot.csv"
+    )
     error = "standard deviation of the judges' error: 0.58, measured on 4 items"
     assert (error in shown, "8 of 12" in shown, plans.read_plan(run)) == (True, True, None)
 
 
 def test_what_cannot_be_planned_is_refused(run: Path) -> None:
     one_of, too_many = "name one of --half-width", "--labels is 13; it must be 8 to 12"
-    for options, message in (({}, one_of), ({"half_width": 0.2, "labels": 9}, one_of), ({"labels": 13}, too_many)):
+    for options, message in (
+        ({}, one_of),
+        ({"half_width": 0.2, "labels": 9}, one_of),
+        ({"labels": 13}, too_many),
+    ):
         with pytest.raises(ConfigError, match=message):
             plans.plan_labels(run, **options)
 
@@ -152,7 +199,9 @@ def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) 
     command("judge", "plan-labels", run, "--labels", 8, "--out", tmp_path / "l.csv")
     plan = plans.read_plan(run)
     drawn = [item_of(answer) for answer in plan.answers]
-    shown = command("judge", "calibrate", run, "--human", labels_file(tmp_path / "filled.csv", drawn))
+    shown = command(
+        "judge", "calibrate", run, "--human", labels_file(tmp_path / "filled.csv", drawn)
+    )
     assert "8 of 12 judged items labelled; drawn by the plan" in shown
     assert "stratified" in shown
     scores = load_run(run).item_scores
@@ -170,7 +219,9 @@ def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) 
 def test_a_round_gives_labels(run: Path, tmp_path: Path) -> None:
     options = {"annotators": str(annotators(tmp_path, 3)), "overlap": 3}
     plans.plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
-    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(plans.read_plan(run).answers)
+    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(
+        plans.read_plan(run).answers
+    )
     names = sorted(path.stem for path in (tmp_path / "round").rglob("*.xlsx"))
     rate(tmp_path / "round", lambda item, annotator: int(rated(item)) + names.index(annotator) % 2)
     close_round(tmp_path / "round", force=True)
@@ -180,17 +231,21 @@ def test_a_round_gives_labels(run: Path, tmp_path: Path) -> None:
 
 def test_peoples_ratings_of_an_adjudication_are_no_judges_scores(run: Path, tmp_path: Path) -> None:
     file = labels_file(tmp_path / "l.csv", ids_of(run))
-    before = calibrate_judge(run, file, random=True)
+    before = calibrate_judge(run, file, random_sample=True)
     loaded = load_run(run)
-    answers = [one for one in loaded.answers.values() if isinstance(one, Response) and one.id in ids_of(run)]
+    answers = [
+        one
+        for one in loaded.answers.values()
+        if isinstance(one, Response) and one.id in ids_of(run)
+    ]
     people = {answer_id(one): PeopleRating(answer_id(one), 0.0, 1, "r") for one in answers}
     write_people_ratings(loaded.data.folder, people.values())
-    judge_again(run)
-    assert calibrate_judge(run, file, random=True) == before
+    apply_judgements(run)
+    assert calibrate_judge(run, file, random_sample=True) == before
 
 
 def test_cells_are_of_these_judgements_or_a_refusal_says_why(run: Path, tmp_path: Path) -> None:
-    calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)), random=True)
+    calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)), random_sample=True)
     assert {"levels"} < set(judging_of(run).corrected) <= {"levels", *LEVELS}
     assert judging_of(run).correction == "all labelled, 12 labels of 12 items"
     found = calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)[:3]))
@@ -209,7 +264,10 @@ def test_answers_of_one_item_are_averaged_first(run: Path) -> None:
     ratings = {key: AnswerRating(score, (score,)) for key, score in scores.items()}
     labels = {(one, 0): {"a": 1.0, "b": 2.0}, (one, 1): {"a": 5.0}, (other, 1): {"a": 4.5}}
     found = replace(made, run=replace(made.run, data=data), ratings=ratings).labelled(labels)
-    assert [(item.people, item.panel, item.whole) for item in found] == [(3.25, (3.0,), True), (4.5, (5.0,), False)]
+    assert [(item.people, item.panel, item.whole) for item in found] == [
+        (3.25, (3.0,), True),
+        (4.5, (5.0,), False),
+    ]
 
 
 def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
@@ -226,20 +284,26 @@ def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
 
 def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: Path) -> None:
     item, names = ids_of(run)[0], ",".join(qualities_of("itinerary_basic"))
-    (tmp_path / "l.csv").write_text(f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n")
+    (tmp_path / "l.csv").write_text(
+        f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n"
+    )
     assert plans.read_labels(load_run(run), tmp_path / "l.csv")[item, 0] == {"ann": 2.5, "bob": 5.0}
 
 
 def drawn_labels(run: Path, path: Path) -> list[dict[str, str]]:
     """The rows of a plan's file, which is filled in."""
     plans.plan_labels(run, labels=8, out=path)
-    rows = [row | {"rating": str(n % 5)} for n, row in enumerate(csv.DictReader(path.open(newline="")))]
+    rows = [
+        row | {"rating": str(n % 5)} for n, row in enumerate(csv.DictReader(path.open(newline="")))
+    ]
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([rows[0], *(row.values() for row in rows)])
     return rows
 
 
-def test_labels_beside_the_plan_are_left_out_and_those_of_other_replies_refused(run: Path, tmp_path: Path) -> None:
+def test_labels_beside_the_plan_are_left_out_and_those_of_other_replies_refused(
+    run: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "l.csv"
     drawn = drawn_labels(run, path)
     alone = calibrate_judge(run, path)
@@ -261,19 +325,25 @@ def test_a_comparison_shows_what_peoples_labels_make_of_both(run: Path, tmp_path
         drawn_labels(one, tmp_path / f"{one.name}.csv")
         calibrate_judge(one, tmp_path / f"{one.name}.csv")
     a, b = (judging_of(one).corrected["levels"].value for one in (run, other))
-    assert any(f"A {a:.2f}, B {b:.2f}, B - A +0.00" in note for note in compare(run, other).pairs[0].notes)
+    assert any(
+        f"A {a:.2f}, B {b:.2f}, B - A +0.00" in note for note in compare(run, other).pairs[0].notes
+    )
 
 
 def test_strata_end_at_the_ranks_and_each_gives_a_quarter_of_the_labels() -> None:
     scores = [float(n % 17) for n in range(200)]
     strata = strata_of(scores, 3)
     assert [strata.count(n) for n in range(4)] == [24, 56, 60, 60]
-    assert all(scores[a] <= scores[b] for a in range(200) for b in range(200) if strata[a] < strata[b])
+    assert all(
+        scores[a] <= scores[b] for a in range(200) for b in range(200) if strata[a] < strata[b]
+    )
     drawn = draw_labels(scores, 100, 3)
     assert [sum(strata[at] == n for at in drawn) for n in range(4)] == [24, 25, 26, 25]
     assert drawn == draw_labels(scores, 100, 3)
     # Of four items, four labels drew three: what the last strata could not take was lost.
-    assert all(len(draw_labels([float(n) for n in range(size)], size)) == size for size in range(1, 30))
+    assert all(
+        len(draw_labels([float(n) for n in range(size)], size)) == size for size in range(1, 30)
+    )
 
 
 def test_check_values() -> None:
@@ -284,8 +354,13 @@ def test_check_values() -> None:
         (regression(scores, labels), 3.8591, 0.5567, 6),
         (stratified(scores, labels, [0] * 40), 3.8125, 0.5630, 7),
     ):
-        assert [found.value, found.high_here - found.value] == pytest.approx([value, here], abs=1e-4)
-        v, u = (here / stats.t.ppf(0.975, df)) ** 2, variance(ratings) / 40  # Satterthwaite's degrees of freedom
+        assert [found.value, found.high_here - found.value] == pytest.approx(
+            [value, here], abs=1e-4
+        )
+        v, u = (
+            (here / stats.t.ppf(0.975, df)) ** 2,
+            variance(ratings) / 40,
+        )  # Satterthwaite's degrees of freedom
         over = stats.t.ppf(0.975, (v + u) ** 2 / (v * v / df + u * u / 7)) * (v + u) ** 0.5
         assert found.high - found.value == pytest.approx(over, abs=1e-4)
 
@@ -305,11 +380,19 @@ def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items()
     labels = {at: scores[at] - (next(errors) if strata[at] == 0 else 0.25) for at in drawn}
     found = stratified(scores, labels, strata)
     spread = (5 / 40) ** 2 * (1 - 2 / 5) * 0.5 / 2
-    assert found.high_here - found.value == pytest.approx(2.776445 * spread**0.5, rel=1e-6)  # t with 4
+    assert found.high_here - found.value == pytest.approx(
+        2.776445 * spread**0.5, rel=1e-6
+    )  # t with 4
     assert found.high >= found.high_here
     # Of ten items all are labelled; of three others two: t with 1 degree of freedom, with 4 of such items.
-    found = stratified([2.5] * 13, {0: 2.0, 1: 3.0} | dict.fromkeys(range(3, 13), 2.5), [0] * 3 + [1] * 10)
-    assert found.high == found.high_here == pytest.approx(2.5 + 12.7062 * 3 / 13 * (0.25 / 3) ** 0.5, rel=1e-4)
+    found = stratified(
+        [2.5] * 13, {0: 2.0, 1: 3.0} | dict.fromkeys(range(3, 13), 2.5), [0] * 3 + [1] * 10
+    )
+    assert (
+        found.high
+        == found.high_here
+        == pytest.approx(2.5 + 12.7062 * 3 / 13 * (0.25 / 3) ** 0.5, rel=1e-4)
+    )
     with pytest.raises(ValueError, match="a stratum of 3 items has 1 label, and two are needed"):
         stratified([2.5] * 4, {0: 2.0, 3: 1.0}, [0] * 3 + [1])
 
@@ -323,7 +406,13 @@ def judged(seed: int, labels: int, drawn: bool = False) -> tuple[list[JudgedItem
     length = rng.standard_normal(ITEMS)
     people = np.clip(np.round(2 * (3.8 + 1.1 * rng.standard_normal(ITEMS))) / 2, 0, 5)
     scores = (people + 0.2 + 0.4 * length + 0.5 * rng.standard_normal(ITEMS)).tolist()
-    own = {*(draw_labels(scores, labels, seed) if drawn else rng.choice(ITEMS, labels, replace=False).tolist())}
+    own = {
+        *(
+            draw_labels(scores, labels, seed)
+            if drawn
+            else rng.choice(ITEMS, labels, replace=False).tolist()
+        )
+    }
     ratings = [float(rating) if at in own else None for at, rating in enumerate(people)]
     s = rng.random(ITEMS).tolist()
     items = [judged_item(n, f, ratings[n], length=length[n], s=s[n]) for n, f in enumerate(scores)]
@@ -347,8 +436,14 @@ def refusal(items: Sequence[JudgedItem], *how: Any, **more: Any) -> str:
 def test_the_estimator_depends_on_how_the_labels_came() -> None:
     (drawn, strata), (chance, _) = judged(3, 100, True), judged(3, 100)
     for mean, expected in (
-        (correct("levels", "R", drawn, strata).mean, stratified(scores_of(drawn), ratings(drawn), strata)),
-        (correct("levels", "R", chance, random=True).mean, regression(scores_of(chance), ratings(chance))),
+        (
+            correct("levels", "R", drawn, strata).mean,
+            stratified(scores_of(drawn), ratings(drawn), strata),
+        ),
+        (
+            correct("levels", "R", chance, random=True).mean,
+            regression(scores_of(chance), ratings(chance)),
+        ),
     ):
         assert mean == expected
     # Labels whose choice is unknown were once corrected after a test that overlooked half of the choices by length.
@@ -356,20 +451,31 @@ def test_the_estimator_depends_on_how_the_labels_came() -> None:
     everything, _ = judged(3, ITEMS)
     found = correct("levels", "R", everything)
     assert (found.estimator, found.labels, found.items) == ("all labelled", ITEMS, ITEMS)
-    assert found.mean.low_here == found.mean.value == pytest.approx(fmean(ratings(everything).values()))
+    assert (
+        found.mean.low_here
+        == found.mean.value
+        == pytest.approx(fmean(ratings(everything).values()))
+    )
     # Answers that nobody rated vary within an item: nothing is said of these very items.
-    found = correct("levels", "R", [replace(one, whole=at > 0) for at, one in enumerate(everything)])
+    found = correct(
+        "levels", "R", [replace(one, whole=at > 0) for at, one in enumerate(everything)]
+    )
     assert (found.mean.low_here, found.mean.low is None) == (None, False)
 
 
 def test_what_cannot_be_corrected_is_refused_with_the_reason() -> None:
     assert refusal(judged(1, 3)[0], random=True) == "3 labels, and 4 are needed"
     drawn, strata = judged(1, 40, True)
-    few = [one if at in [*ratings(drawn)][:7] else replace(one, people=None) for at, one in enumerate(drawn)]
+    few = [
+        one if at in [*ratings(drawn)][:7] else replace(one, people=None)
+        for at, one in enumerate(drawn)
+    ]
     assert refusal(few, strata) == "7 labels, and 8 are needed"
     same = [one if one.people is None else replace(one, people=2.0, panel=(2.5,)) for one in drawn]
     assert "the same on all labelled items" in refusal(same, strata)
-    alone = [one if h == 3 else replace(one, people=None) for one, h in zip(drawn, strata, strict=True)]
+    alone = [
+        one if h == 3 else replace(one, people=None) for one, h in zip(drawn, strata, strict=True)
+    ]
     assert "two are needed" in refusal(alone, strata)
 
 
@@ -393,7 +499,10 @@ def test_j_corrects_the_rating_alone(drawn: bool) -> None:
 
 
 def agreement_of(judge: list[float], people: list[float]) -> dict[str, calibrate.Finding]:
-    items = [judged_item(at, score, rating) for at, (score, rating) in enumerate(zip(judge, people, strict=True))]
+    items = [
+        judged_item(at, score, rating)
+        for at, (score, rating) in enumerate(zip(judge, people, strict=True))
+    ]
     return {one.name: one for one in calibrate.agreements(items)}
 
 
@@ -420,8 +529,12 @@ def test_kappa_and_spearman_equal_other_programs() -> None:
 
 def test_a_cluster_is_left_out_at_a_time() -> None:
     made = judged(5, ITEMS)[0][:24]
-    items = [replace(one, cluster=f"c{at // 3}", weight=1.0 + at % 2) for at, one in enumerate(made)]
-    x, y, w = (np.array([getattr(one, name) for one in items]) for name in ("length", "error", "weight"))
+    items = [
+        replace(one, cluster=f"c{at // 3}", weight=1.0 + at % 2) for at, one in enumerate(made)
+    ]
+    x, y, w = (
+        np.array([getattr(one, name) for one in items]) for name in ("length", "error", "weight")
+    )
 
     def fit(own: np.ndarray) -> np.ndarray:
         slope, level = np.polyfit((x - np.average(x, weights=w))[own], y[own], 1, w=np.sqrt(w[own]))
@@ -432,8 +545,14 @@ def test_a_cluster_is_left_out_at_a_time() -> None:
     found = calibrate.error_effects(items)
     assert [one.value for one in found] == pytest.approx(whole.tolist())
     half = [one.high - one.value for one in found]
-    assert half == pytest.approx((2.446912 * changes**0.5).tolist(), rel=1e-5)  # t with 6 degrees of freedom
+    assert half == pytest.approx(
+        (2.446912 * changes**0.5).tolist(), rel=1e-5
+    )  # t with 6 degrees of freedom
     assert {one.method for one in found} == {"jackknife, t(6)"}
-    assert calibrate.error_effects(items[:9])[0].method == "jackknife, t(1)"  # three clusters are the fewest
+    assert (
+        calibrate.error_effects(items[:9])[0].method == "jackknife, t(1)"
+    )  # three clusters are the fewest
     for few in ([replace(one, length=1.0) for one in items], items[:2]):
-        assert {(one.value, one.method) for one in calibrate.error_effects(few)} == {(None, "too few items decide it")}
+        assert {(one.value, one.method) for one in calibrate.error_effects(few)} == {
+            (None, "too few items decide it")
+        }

@@ -17,16 +17,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import h2htalk_here
-from judged_made import command
-from runs_made import baseline_run
 from scipy import stats
-from studies_made import cases_of, judge_lines, spec, write_script
-from tables import table
 
 import h2htalk
 from h2htalk.benchmark.compare import comparison as own
-from h2htalk.benchmark.compare.comparison import Comparison, Pair, compare, compare_items, to_text, write_comparison
+from h2htalk.benchmark.compare.comparison import (
+    Comparison,
+    Pair,
+    compare,
+    compare_items,
+    to_text,
+    write_comparison,
+)
 from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, correlate
 from h2htalk.benchmark.compare.correlation import Pair as CorrelatedPair
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
@@ -40,15 +42,31 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
+from support.command_line import h2htalk_here
+from support.judged_runs import command
+from support.runs import baseline_run
+from support.studies import cases_of, judge_lines, spec, write_script
+from support.tables import table
 
 MINI = {s.id: s for s in load_split("mini@1").scenarios}
-PROTOCOL = {"items": "1", "tokens": "t", "metrics": "m", "rouge": "f1", "embedder": "none", "judge": "none"}
+PROTOCOL = {
+    "items": "1",
+    "tokens": "t",
+    "metrics": "m",
+    "rouge": "f1",
+    "embedder": "none",
+    "judge": "none",
+}
 ALL = {name: [float(30 + place % 7)] for place, name in enumerate(MINI)}
 FIRST, SECOND, *_ = ALL
 
 
 def run_of(
-    values: Mapping[str, Sequence[float]] = ALL, label: str = "m", edited: str = "", metric: str = "lexical", **own: str
+    values: Mapping[str, Sequence[float]] = ALL,
+    label: str = "m",
+    edited: str = "",
+    metric: str = "lexical",
+    **own: str,
 ) -> ScoredItems:
     """A run whose items have those values, one a sample; an empty list is an unscored item. `own`: of the protocol."""
     items = {}
@@ -56,7 +74,9 @@ def run_of(
         answers = tuple(f"answer {value}" for value in found) or ("",)
         content = {"subtask": MINI[name].subtask, "content": "edited" if name == edited else "same"}
         reason = None if found else "timeout"
-        items[name] = ScoredItem(name, name, tuple(found), unscored=reason, answers=answers, **content)
+        items[name] = ScoredItem(
+            name, name, tuple(found), unscored=reason, answers=answers, **content
+        )
     return ScoredItems(label, "mini 1", metric, Signature({**PROTOCOL, **own}, {}), items, {}.get)
 
 
@@ -67,7 +87,9 @@ def both(*runs: ScoredItems, by_metric: bool = False) -> Comparison:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder, how = tmp_path_factory.mktemp("runs"), {"limit": None, "language": "en"}
-    return [baseline_run(folder / name, name, **how) for name in ("copy-last-turn", "random-reference")]
+    return [
+        baseline_run(folder / name, name, **how) for name in ("copy-last-turn", "random-reference")
+    ]
 
 
 def test_the_means_are_those_of_the_runs_tables(runs: list[Path]) -> None:
@@ -82,7 +104,11 @@ def test_the_means_are_those_of_the_runs_tables(runs: list[Path]) -> None:
 def test_items_of_one_run_and_items_that_changed_are_named_and_not_compared() -> None:
     a, b = {name: found for name, found in ALL.items() if name != SECOND}, {**ALL, FIRST: []}
     pair = both(run_of(a), run_of(b)).pairs[0]
-    assert (pair.only_a, pair.only_b, pair.headline.result.items) == ((FIRST,), (SECOND,), len(ALL) - 2)
+    assert (pair.only_a, pair.only_b, pair.headline.result.items) == (
+        (FIRST,),
+        (SECOND,),
+        len(ALL) - 2,
+    )
     # The unscored item of B has 30 in A: B - A is -30 with it at 0, and +70 with it at 100.
     worst = f"with the unscored at 0 or 100, the mean of 153 items is {-30 / 153:+.2f} to {70 / 153:+.2f}"
     assert pair.notes == (worst,)
@@ -97,7 +123,9 @@ def test_protocols_that_differ_are_refused_with_their_keys() -> None:
         both(one, other)
     # A metric compares what is common, unless its own meaning differs.
     assert both(one, run_of(prompts="x"), by_metric=True).pairs[0].notes
-    with pytest.raises(ConfigError, match=r"differ in tokens \(t, y\)$"):
+    with pytest.raises(
+        ConfigError, match=r"differ in tokens \(t, y\); other versions scored them: [^-]*$"
+    ):
         both(one, other, by_metric=True)
     with pytest.raises(ConfigError, match="embedder"):
         both(run_of(metric="ss"), run_of(metric="ss", embedder="other"), by_metric=True)
@@ -105,7 +133,10 @@ def test_protocols_that_differ_are_refused_with_their_keys() -> None:
 
 
 def test_what_cannot_be_compared_is_an_error(runs: list[Path], tmp_path: Path) -> None:
-    for metric, message in (("blue_1", "did you mean 'bleu_1'"), ("ss", "no item has a value of ss")):
+    for metric, message in (
+        ("blue_1", "did you mean 'bleu_1'"),
+        ("ss", "no item has a value of ss"),
+    ):
         with pytest.raises(ConfigError, match=message):
             compare(*runs, metric=metric)
     with pytest.raises(DataError, match="not a run folder"):
@@ -115,7 +146,9 @@ def test_what_cannot_be_compared_is_an_error(runs: list[Path], tmp_path: Path) -
 
 
 def test_p_is_adjusted_over_all_runs_and_samples_are_averaged() -> None:
-    better = run_of({name: [value[0] + 2 + place % 3] for place, (name, value) in enumerate(ALL.items())})
+    better = run_of(
+        {name: [value[0] + 2 + place % 3] for place, (name, value) in enumerate(ALL.items())}
+    )
     alone, three = both(run_of(), better).pairs[0], both(run_of(), better, run_of(), better)
     assert alone.headline.p_holm == alone.headline.p
     assert three.pairs[0].headline.p_holm == pytest.approx(3 * alone.headline.p)
@@ -135,7 +168,9 @@ def test_every_form_holds_the_figures(runs: list[Path]) -> None:
     assert len(content["pairs"][0]["items"]) == 77
     text = to_text(comparison, "terminal")
     assert max(map(len, text.splitlines())) <= 100
-    assert re.search(r"^Overall: (B is (above|below) A|no difference shown) \(p ", text, re.MULTILINE)
+    assert re.search(
+        r"^Overall: (B is (above|below) A|no difference shown) \(p ", text, re.MULTILINE
+    )
     assert "moved most" in text
 
 
@@ -144,8 +179,14 @@ def test_the_page_shows_text_and_runs_nothing(tmp_path: Path) -> None:
     hostile = replace(a.items[FIRST], answers=("<script>alert(1)</script>",))
     write_comparison(both(replace(a, items={**a.items, FIRST: hostile}), b), tmp_path)
     text = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert ("<script" in text, "&lt;script&gt;alert(1)" in text, "&lt;b&gt;one" in text) == (False, True, True)
-    assert {path.name for path in tmp_path.iterdir()} == {f"compare.{kind}" for kind in ("csv", "html", "json", "tex")}
+    assert ("<script" in text, "&lt;script&gt;alert(1)" in text, "&lt;b&gt;one" in text) == (
+        False,
+        True,
+        True,
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"compare.{kind}" for kind in ("csv", "html", "json", "tex")
+    }
 
 
 @pytest.fixture
@@ -153,24 +194,37 @@ def logs(tmp_path: Path) -> list[Path]:
     """Scores of two models on 40 items, two answers each, which vary more than their means."""
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for number, path in enumerate(paths):
-        scores = {(n, k): 0.1 + 0.8 * ((n + k) % 2) + 0.01 * number * (n % 5) for n in range(40) for k in (0, 1)}
-        path.write_text("id,sample,score\n" + "".join(f"item-{n},{k},{one}\n" for (n, k), one in scores.items()))
+        scores = {
+            (n, k): 0.1 + 0.8 * ((n + k) % 2) + 0.01 * number * (n % 5)
+            for n in range(40)
+            for k in (0, 1)
+        }
+        path.write_text(
+            "id,sample,score\n" + "".join(f"item-{n},{k},{one}\n" for (n, k), one in scores.items())
+        )
     return paths
 
 
 def test_the_variance_of_two_runs_gives_the_items(logs: list[Path]) -> None:
     """The own.plan had a larger standard deviation than the runs': 167 items for 3 points, and yet 154 found 2.53."""
     headline = compare(*logs).pairs[0].headline.result
-    made = own.plan(3, logs, limits=(headline.items,))
+    made = own.plan(3, logs, items=(headline.items,))
     assert [*made.detectable.values()] == pytest.approx([headline.detectable], rel=1e-9)
     assert "The answers to an item were averaged before" in own.plan_tables(made)[0].notes[0]
-    needed = {samples: items for (_, samples), items in own.plan(*made.detectable.values(), logs).needed.items()}
+    needed = {
+        samples: items
+        for (_, samples), items in own.plan(*made.detectable.values(), logs).needed.items()
+    }
     assert ([*needed], needed[2]) == ([1, 2, 3, 5, 10], 40)
     assert sorted(needed.values(), reverse=True) == [*needed.values()]
 
 
 def test_what_cannot_be_planned_is_an_error(logs: list[Path]) -> None:
-    messages = {(0,): r"0\.01 to 100", (3, (logs[0],)): "takes two runs", (3, (logs[0],) * 2): "do not say how much"}
+    messages = {
+        (0,): r"0\.01 to 100",
+        (3, (logs[0],)): "takes two runs",
+        (3, (logs[0],) * 2): "do not say how much",
+    }
     for words, message in messages.items():
         with pytest.raises(ConfigError, match=message):
             own.plan(*words)
@@ -182,14 +236,26 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder, cases, lines = tmp_path_factory.mktemp("studies"), cases_of("high_risk", "en"), []
     for name in ("bad", "good"):
 
-        def says(case: Case, place: str, turn: int, aspect: str, kind: str, bad: bool = name == "bad") -> bool:
+        def says(
+            case: Case, place: str, turn: int, aspect: str, kind: str, bad: bool = name == "bad"
+        ) -> bool:
             return kind == "must" or (bad and turn == 2 and aspect == "dismiss")
 
         lines += judge_lines(cases, says, f"A {name} reply.")
     judge = write_script(folder / "judge.jsonl", lines)
     for name in ("bad", "good"):
         model = write_script(folder / f"{name}.jsonl", f"A {name} reply.")
-        run_study(spec("sap", model, folder / name, arms=("sap", "none"), judge=judge, language="en", limit=8))
+        run_study(
+            spec(
+                "sap",
+                model,
+                folder / name,
+                arms=("sap", "none"),
+                judge=judge,
+                language="en",
+                limit=8,
+            )
+        )
     return folder / "bad", folder / "good"
 
 
@@ -216,7 +282,9 @@ def test_what_a_study_cannot_be_used_for_is_refused(studies: tuple[Path, Path]) 
     ):
         with pytest.raises(ConfigError, match=message):
             compare(*studies, metric=metric)
-    advice = f"is a study, and this command needs a run; `h2htalk study score {studies[0]}` shows it"
+    advice = (
+        f"is a study, and this command needs a run; `h2htalk study score {studies[0]}` shows it"
+    )
     for done in (h2htalk_here(name, studies[0]) for name in ("report", "correlate")):
         assert (done.returncode, advice in done.stderr) == (2, True)
 
@@ -236,10 +304,19 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     write_jsonl(folder / "chosen.jsonl", (s.to_dict() for s in chosen))
     replies = [json.loads(line) for line in (FIXTURES / "replies.jsonl").read_text().splitlines()]
     for samples in (1, 2):
-        write_jsonl(folder / "replies.jsonl", (reply for reply in replies if reply["sample"] < samples))
+        write_jsonl(
+            folder / "replies.jsonl", (reply for reply in replies if reply["sample"] < samples)
+        )
         where = {"split": folder / "chosen.jsonl", "out": folder / str(samples)}
-        how = {"embedder": "none", "baselines": False, "samples": samples, "temperature": samples - 1.0}
-        h2htalk.evaluate(h2htalk.EvaluateSpec(model=f"scripted:{folder / 'replies.jsonl'}", **where, **how))
+        how = {
+            "embedder": "none",
+            "baselines": False,
+            "samples": samples,
+            "temperature": samples - 1.0,
+        }
+        h2htalk.evaluate(
+            h2htalk.EvaluateSpec(model=f"scripted:{folder / 'replies.jsonl'}", **where, **how)
+        )
     return folder / "1", folder / "2"
 
 
@@ -254,7 +331,10 @@ def score_table(path: Path, scores: Mapping[str, Any]) -> Path:
 
 def test_an_id_makes_no_line_of_its_own(tmp_path: Path) -> None:
     """A line end in an id of somebody's log printed a verdict below the table."""
-    a, b = (score_table(tmp_path / f"{n}.csv", {'"x\nB is above A (p 0.001)."': n, "y": 0}) for n in (0, 1))
+    a, b = (
+        score_table(tmp_path / f"{n}.csv", {'"x\nB is above A (p 0.001)."': n, "y": 0})
+        for n in (0, 1)
+    )
     lines = h2htalk_here("compare", a, b).stdout.splitlines()
     assert not [line for line in lines if line.startswith("B is above")]
     assert [line for line in lines if "x\\nB is above A" in line]
@@ -277,7 +357,9 @@ def test_the_same_replies_have_the_same_means_in_all_three(answered: tuple[Path,
     assert {len(moved.b.values) for moved in pair.moved} == {2}
 
 
-def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(answered: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(
+    answered: tuple[Path, Path], tmp_path: Path
+) -> None:
     comparison = compare(INSPECT, answered[0], metric=("text_scores/rouge_l", "rouge_l"))
     pair = comparison.pairs[0]
     assert [row.key for row in pair.rows] == ["dialogue_base", "dialogue_schedule", "items_mean"]
@@ -295,7 +377,9 @@ def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(answered: tuple[P
 
 def test_our_export_to_every_eval_ever_reads_back(tmp_path: Path) -> None:
     run = baseline_run(tmp_path / "run", "copy-last-turn", baselines=False)
-    _, samples = h2htalk.export_results(run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")
+    _, samples = h2htalk.export_results(
+        run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m"
+    )
     pair = one_pair(run, samples, "lexical", "score")
     assert (len(equal(pair)), len(pair.rows), pair.changed) == (22, 15, ())
 
@@ -322,7 +406,9 @@ def test_an_item_that_asked_something_else_under_its_id_is_changed(tmp_path: Pat
     assert pair.counts[0]["unpaired"] == 1
 
 
-def test_items_without_ids_are_matched_by_what_was_asked_and_never_by_position(tmp_path: Path) -> None:
+def test_items_without_ids_are_matched_by_what_was_asked_and_never_by_position(
+    tmp_path: Path,
+) -> None:
     def without_id(line: dict[str, Any]) -> dict[str, Any]:
         del line["doc"]["id"]
         return {**line, "doc_id": 4 - line["doc_id"]}
@@ -336,7 +422,9 @@ def test_items_without_ids_are_matched_by_what_was_asked_and_never_by_position(t
         return asking({**without_id(line), "target": "x"}, "Same")
 
     with pytest.raises(ConfigError, match="no item in common"):
-        one_pair(lm_eval_copy(tmp_path, ambiguous), FIXTURES / "positions.json", "lexical", "asks_back")
+        one_pair(
+            lm_eval_copy(tmp_path, ambiguous), FIXTURES / "positions.json", "lexical", "asks_back"
+        )
 
 
 def test_tables_are_matched_by_id_alone_and_say_so(tmp_path: Path) -> None:
@@ -354,7 +442,9 @@ def test_scales_are_declared_and_never_guessed(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"score of 1 item outside 0-1: x; name the scale"):
         one_pair(scores, scores)
     pair = one_pair(scores, scores, scale="0-5")
-    assert {moved.id: moved.a.value for moved in pair.moved} == pytest.approx({"x": 60, "y": 10, "z": 0})
+    assert {moved.id: moved.a.value for moved in pair.moved} == pytest.approx(
+        {"x": 60, "y": 10, "z": 0}
+    )
     for wrong in ("5", "5-0", "0-nan"):
         with pytest.raises(ConfigError, match=f"--scale '{wrong}'"):
             one_pair(scores, scores, scale=wrong)
@@ -363,10 +453,18 @@ def test_scales_are_declared_and_never_guessed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metrics", [(), ("lexical", "text_scores/rouge_l")])
-def test_two_metrics_get_no_verdict(answered: tuple[Path, Path], tmp_path: Path, metrics: tuple[str, ...]) -> None:
+def test_two_metrics_get_no_verdict(
+    answered: tuple[Path, Path], tmp_path: Path, metrics: tuple[str, ...]
+) -> None:
     """A rating of people and a mean of n-grams were subtracted, and the terminal said which was above."""
-    other = INSPECT if metrics else score_table(tmp_path / "people.csv", dict.fromkeys(sorted(SCORED), 1))
-    with pytest.raises(ConfigError, match=r"is scored by .* a difference of two metrics says nothing"):
+    other = (
+        INSPECT
+        if metrics
+        else score_table(tmp_path / "people.csv", dict.fromkeys(sorted(SCORED), 1))
+    )
+    with pytest.raises(
+        ConfigError, match=r"is scored by .* a difference of two metrics says nothing"
+    ):
         one_pair(answered[0], other, *metrics)
 
 
@@ -379,16 +477,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, chance = tmp_path_factory.mktemp("runs"), random.Random(1)
     split, seen = h2htalk.load_split("mini@1").select(limit=66), Counter[str]()
     scenarios = []
-    for s in split.scenarios:  # the first item of each subtask is of dialogue d0, the second of d1, ...
+    for (
+        s
+    ) in split.scenarios:  # the first item of each subtask is of dialogue d0, the second of d1, ...
         scenarios.append(replace(s, provenance={"dialogue": f"d{seen[s.subtask]}"}))
         seen[s.subtask] += 1
     export_split(replace(split, scenarios=tuple(scenarios)), folder / "split")
     for k in range(6):
         asked = [(s, n) for s in scenarios for n in range(2)]
-        texts = ["".join(sign for sign in s.reference if chance.random() < 0.2 + 0.1 * k) for s, _ in asked]
-        answers = [{"id": s.id, "sample": n, "response": one} for (s, n), one in zip(asked, texts, strict=True)]
+        texts = [
+            "".join(sign for sign in s.reference if chance.random() < 0.2 + 0.1 * k)
+            for s, _ in asked
+        ]
+        answers = [
+            {"id": s.id, "sample": n, "response": one}
+            for (s, n), one in zip(asked, texts, strict=True)
+        ]
         write_jsonl(folder / f"{k}.jsonl", answers)
-        import_responses(folder / f"{k}.jsonl", f"model-{k}", str(folder / "split"), folder / f"m{k}", "none", k == 5)
+        import_responses(
+            folder / f"{k}.jsonl",
+            f"model-{k}",
+            str(folder / "split"),
+            folder / f"m{k}",
+            "none",
+            k == 5,
+        )
     (folder / "scores.csv").write_text(SCORES, encoding="utf-8")
     return folder
 
@@ -407,26 +520,36 @@ def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_p
     rated = [(row, [1 + n % 5, 1 + n % 3]) for n, row in enumerate(scores) if n % 3]
     lines = [f"{row['id']},{row['sample']},{one}" for row, ratings in rated for one in ratings]
     (tmp_path / "ratings.csv").write_text("\n".join(["id,sample,rating", *lines]))
-    pair = found_pair(correlate([folder / "m1"], ratings=tmp_path / "ratings.csv"), "item", "rouge_l", HUMAN)
-    expected = stats.spearmanr([row["rouge_l"] for row, _ in rated], [np.mean(ratings) for _, ratings in rated])
+    pair = found_pair(
+        correlate([folder / "m1"], ratings=tmp_path / "ratings.csv"), "item", "rouge_l", HUMAN
+    )
+    expected = stats.spearmanr(
+        [row["rouge_l"] for row, _ in rated], [np.mean(ratings) for _, ratings in rated]
+    )
     assert pair.value == pytest.approx(expected.statistic, abs=1e-12)
     assert (pair.n, pair.clusters, pair.low < pair.value < pair.high) == (len(rated), 6, True)  # type: ignore[operator]
 
 
-def test_a_rating_without_a_sample_is_of_the_items_mean_and_runs_are_averaged(folder: Path, tmp_path: Path) -> None:
+def test_a_rating_without_a_sample_is_of_the_items_mean_and_runs_are_averaged(
+    folder: Path, tmp_path: Path
+) -> None:
     lines, expected = ["run,id,rating"], []
     for name in ("m0", "m2"):
         items = load_run(folder / name).items().to_pylist()
         ratings = [(n * 7) % 5 for n in range(len(items))]
-        lines += [f"{name},{item['id']},{rating}" for item, rating in zip(items, ratings, strict=True)]
+        lines += [
+            f"{name},{item['id']},{rating}" for item, rating in zip(items, ratings, strict=True)
+        ]
         expected.append(stats.spearmanr([item["lexical"] for item in items], ratings).statistic)
     (tmp_path / "ratings.csv").write_text("\n".join(lines))
     found = correlate([folder / "m0", folder / "m2"], ratings=tmp_path / "ratings.csv")
-    assert found_pair(found, "item", "lexical", HUMAN).value == pytest.approx(np.mean(expected), abs=1e-12)
+    assert found_pair(found, "item", "lexical", HUMAN).value == pytest.approx(
+        np.mean(expected), abs=1e-12
+    )
 
 
 def test_figures_with_each_other_and_with_other_benchmarks_over_models(folder: Path) -> None:
-    found = correlate(runs_of(folder, 6), scores=folder / "scores.csv")
+    found = correlate(runs_of(folder, 6), other_scores=folder / "scores.csv")
     rows = [load_run(path).summary.rows.lexical for path in runs_of(folder, 5)]
     gsm8k = found_pair(found, "model", "itinerary_basic", "GSM8K")
     values = [row["itinerary_basic"].value for row in rows]
@@ -447,7 +570,9 @@ def test_subtasks_with_each_other_over_dialogues(folder: Path) -> None:
     data, scores = load_run(folder / "m4").data, load_run(folder / "m4").item_scores
     by_dialogue: dict[object, dict[str, float]] = {}
     for s in data.split.scenarios:
-        by_dialogue.setdefault(s.provenance["dialogue"], {})[s.subtask] = scores[s.id].lexical or 0.0
+        by_dialogue.setdefault(s.provenance["dialogue"], {})[s.subtask] = (
+            scores[s.id].lexical or 0.0
+        )
     pairs = [pair for pair in found.pairs if pair.level == "dialogue"]
     assert len(pairs) == 3 + 55
     for pair in pairs[3:]:
@@ -457,29 +582,35 @@ def test_subtasks_with_each_other_over_dialogues(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("option", "text", "message"), table("benchmark", "correlate_tables"))
-def test_a_wrong_table_is_named(option: str, text: str, message: str, folder: Path, tmp_path: Path) -> None:
+def test_a_wrong_table_is_named(
+    option: str, text: str, message: str, folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "table.csv").write_text(text, encoding="utf-8")
     with pytest.raises((ConfigError, DataError)) as raised:
         correlate([folder / "m0"], **{option: tmp_path / "table.csv"})
     assert message in str(raised.value)
 
 
-def test_runs_that_a_table_cannot_name_or_of_other_protocols_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_runs_that_a_table_cannot_name_or_of_other_protocols_are_refused(
+    folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "table.csv").write_text("id,rating\nx,1\n")
     with pytest.raises(ConfigError, match="lacks the column run"):
         correlate(runs_of(folder, 2), ratings=tmp_path / "table.csv")
     (tmp_path / "table.csv").write_text("model,A\nmodel-0,1\n")
     copy = shutil.copytree(folder / "m0", tmp_path / "copy")
     with pytest.raises(DataError, match="'model-0' names 2 runs; write the name of a run's folder"):
-        correlate([folder / "m0", copy], scores=tmp_path / "table.csv")
+        correlate([folder / "m0", copy], other_scores=tmp_path / "table.csv")
     baseline_run(tmp_path / "run", limit=11)
     with pytest.raises(ConfigError, match=r"another protocol than the first run's: items \("):
         correlate([folder / "m0", tmp_path / "run"])
 
 
-def test_the_tables_hold_every_pair_and_the_terminal_those_that_matter(folder: Path, tmp_path: Path) -> None:
-    words = ("correlate", *runs_of(folder, 5), "--with", folder / "scores.csv", "--out", tmp_path)
-    lines = command(*words).splitlines()
+def test_the_tables_hold_every_pair_and_the_terminal_those_that_matter(
+    folder: Path, tmp_path: Path
+) -> None:
+    options = ("--other-scores", folder / "scores.csv", "--out", tmp_path)
+    lines = command("correlate", *runs_of(folder, 5), *options).splitlines()
     assert max(map(len, lines)) <= 100
     assert any("ItineraryBasic" in line and "GSM8K" in line for line in lines)
     assert not any("ItineraryBasic" in line and "ItineraryMiddle" in line for line in lines)
@@ -487,14 +618,26 @@ def test_the_tables_hold_every_pair_and_the_terminal_those_that_matter(folder: P
     content = json.loads((tmp_path / "correlate.json").read_text(encoding="utf-8"))
     assert [row["b"] for row in rows] == [pair["b"] for pair in content["rows"]]
     assert len(rows) > 55
-    figures = {f"correlate-{level}.{kind}" for level in ("dialogues", "models") for kind in ("svg", "pdf", "png")}
-    assert {path.name for path in tmp_path.iterdir()} == {"correlate.csv", "correlate.json", *figures}
+    figures = {
+        f"correlate-{level}.{kind}"
+        for level in ("dialogues", "models")
+        for kind in ("svg", "pdf", "png")
+    }
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "correlate.csv",
+        "correlate.json",
+        *figures,
+    }
 
 
 def test_a_figure_marks_intervals_without_zero_and_hatches_what_is_not_computable() -> None:
     from h2htalk.analysis.figures.charts import draw_correlations
 
-    cells = {("S", "人类"): (0.5, 0.1, 0.8), ("S", "b"): (-0.91, -1.0, 0.2), ("c", "b"): (None, None, None)}
+    cells = {
+        ("S", "人类"): (0.5, 0.1, 0.8),
+        ("S", "b"): (-0.91, -1.0, 0.2),
+        ("c", "b"): (None, None, None),
+    }
     (axes,) = draw_correlations(cells, "over 9 models").axes
     assert {text.get_text() for text in axes.texts} == {"0.50*", "-0.91"}
     assert [patch.get_hatch() for patch in axes.patches] == [None, None, "////"]

@@ -15,19 +15,19 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from byte_search import files_with
-from command_line import scripted
-from hosted_runs import MODELS, OPENAI_FIRST
-from judged_made import LEVELS, answered_run, command, evaluated, judge_file, judging_of, scripted_judge, verdict
-from loopback import LoopbackServer
-from providers import Asked, Model, ProviderServer, price_file
 
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
 from h2htalk.benchmark.judge.judgements import LONGEST, AnswerRating, answer_id
 from h2htalk.benchmark.judge.probe import PAIR_KINDS, probe_rows, probe_split, replies_of
 from h2htalk.benchmark.judge.probe import verdict as probe_verdict
-from h2htalk.benchmark.judge.rubric import load_prompts, points_of, prompt_writer, qualities_of, rubric_of
+from h2htalk.benchmark.judge.rubric import (
+    load_prompts,
+    points_of,
+    prompt_writer,
+    qualities_of,
+    rubric_of,
+)
 from h2htalk.benchmark.metrics.composite import judged_score
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.settings import JudgeSpec
@@ -39,6 +39,21 @@ from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.fences import Fence
+from support.byte_search import files_with
+from support.command_line import scripted
+from support.doubles.loopback import LoopbackServer
+from support.doubles.providers import Asked, Model, ProviderServer, price_file
+from support.hosted_runs import MODELS, OPENAI_FIRST
+from support.judged_runs import (
+    LEVELS,
+    answered_run,
+    command,
+    evaluated,
+    judge_file,
+    judging_of,
+    scripted_judge,
+    verdict,
+)
 
 FENCE = Fence.of(b"secret", "item/0/hash", 0)
 
@@ -59,7 +74,9 @@ def test_the_example_in_the_prompt_can_be_read(subtask: str, reverse: bool) -> N
 
 
 def test_the_rating_is_the_plain_mean_of_the_qualities_and_reasoning_is_left_out() -> None:
-    reply = Reply(f"<think>{verdict(0)}</think>\n{verdict(4, personality_authenticity=0, plan_feasibility=5)}")
+    reply = Reply(
+        f"<think>{verdict(0)}</think>\n{verdict(4, personality_authenticity=0, plan_feasibility=5)}"
+    )
     assert rubric_of("itinerary_basic").read(reply).rating == pytest.approx((0 + 5 + 4 * 4) / 6)
 
 
@@ -85,15 +102,21 @@ def test_a_reply_that_is_not_exactly_the_form_is_unscored(case: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("subtask", SUBTASKS)
-def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: str, subtask: str) -> None:
+def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(
+    language: str, subtask: str
+) -> None:
     split = load_split("mini@1")
     scenario = next(s for s in split.scenarios if (s.subtask, s.language) == (subtask, language))
     (rules, material), (reverse, _) = (
-        prompt_writer(load_prompts(), reverse)(scenario, split.personas[scenario.persona], "The answer.", FENCE)
+        prompt_writer(load_prompts(), reverse)(
+            scenario, split.personas[scenario.persona], "The answer.", FENCE
+        )
         for reverse in (False, True)
     )
     texts = (rules.content, reverse.content)
-    first, last = (sorted(qualities_of(subtask), key=lambda n: text.index(f"\n{n}")) for text in texts)
+    first, last = (
+        sorted(qualities_of(subtask), key=lambda n: text.index(f"\n{n}")) for text in texts
+    )
     assert first == last[::-1]
     assert rules.shared == len(rules.content)
     for name in (*qualities_of(subtask), *points_of(subtask)):
@@ -146,7 +169,11 @@ def test_j_stands_in_the_cells_of_levels_alone(run: Path) -> None:
     row, unjudged = summary.rows.judged, summary.rows.s
     assert unjudged == before.summary.rows.s
     for name in LEVELS:
-        s = {i.id: before.item_scores[i.id].s or 0.0 for i in before.data.split.scenarios if i.subtask == name}
+        s = {
+            i.id: before.item_scores[i.id].s or 0.0
+            for i in before.data.split.scenarios
+            if i.subtask == name
+        }
         by_hand = [20 * (0.6 * 5 * value + 0.4 * scores[item]) for item, value in s.items()]
         assert row[name].value == pytest.approx(sum(by_hand) / len(by_hand), abs=1e-12)
         rating = judging_of(run).ratings[name].value
@@ -157,7 +184,9 @@ def test_j_stands_in_the_cells_of_levels_alone(run: Path) -> None:
     assert dict(judging_of(run).queue) == {"J": low, "judge": sum(r < 3.5 for r in scores.values())}
 
 
-def test_every_report_shows_judged_and_unjudged_figures_apart(run: Path, scored: Path, tmp_path: Path) -> None:
+def test_every_report_shows_judged_and_unjudged_figures_apart(
+    run: Path, scored: Path, tmp_path: Path
+) -> None:
     shown = command("judge", "run", run, "--judge", constant(tmp_path, 5))
     assert ("S and J" in shown, "Eq. 4 (J < 3.5) sends" in shown) == (True, True)
     page, board = (run / "report.html").read_text(), command("leaderboard", run, scored)
@@ -195,7 +224,9 @@ def test_a_panel_means_its_judges_and_says_how_far_they_are_apart(tmp_path: Path
 def test_several_judgements_of_an_answer_are_meant(tmp_path: Path) -> None:
     run = answered_run(tmp_path, ["A day."])
     name = answer_id(judged_answers(load_run(run), "levels")[0][1])
-    lines = [{"id": name, "sample": k, "text": verdict(score)} for k, score in enumerate((1, 3, 5, 5))]
+    lines = [
+        {"id": name, "sample": k, "text": verdict(score)} for k, score in enumerate((1, 3, 5, 5))
+    ]
     judge = scripted(tmp_path, *lines)
     with pytest.raises(ConfigError, match="--judgements 2 with temperature 0"):
         judged(run, judge, judgements=2)
@@ -211,7 +242,11 @@ def test_a_failed_call_an_edited_and_a_too_long_answer_are_unscored(tmp_path: Pa
     judge = scripted(tmp_path, {"id": name, "failure": failure}, {"id": "*", "text": verdict(4)})
     command("judge", "run", run, "--judge", judge, code=3)
     judging = judging_of(run)
-    assert (judging.scored, judging.failed, judging.unscored) == (1, 1, {"timeout": 1, "too_long": 1})
+    assert (judging.scored, judging.failed, judging.unscored) == (
+        1,
+        1,
+        {"timeout": 1, "too_long": 1},
+    )
     responses = run / "calls.jsonl"
     responses.write_text(responses.read_text().replace("A day.", "A better day."))
     with pytest.raises(DataError, match="not those that were scored"):
@@ -229,7 +264,11 @@ def test_a_failed_call_an_edited_and_a_too_long_answer_are_unscored(tmp_path: Pa
 def test_the_scope_all_rates_every_subtask_and_keeps_j_to_levels(tmp_path: Path) -> None:
     dialogues = sum(s.subtask == "dialogue_base" for s in load_split("mini@1").scenarios)
     run = answered_run(tmp_path, ["Hello."] * (dialogues + 1), ("dialogue_base", "itinerary_basic"))
-    judged(run, scripted_judge(tmp_path / "judge.jsonl", {}, verdict(4, "dialogue_base", points=True)), scope="all")
+    judged(
+        run,
+        scripted_judge(tmp_path / "judge.jsonl", {}, verdict(4, "dialogue_base", points=True)),
+        scope="all",
+    )
     judging = judging_of(run)
     assert judging.ratings["dialogue_base"].value == 80
     assert set(judging.unscored) == {"malformed_output"}  # the itinerary has two more qualities
@@ -238,10 +277,14 @@ def test_the_scope_all_rates_every_subtask_and_keeps_j_to_levels(tmp_path: Path)
     assert shares["planning_fragmentation"] == (None, 0)
     (tmp_path / "chat").mkdir()
     with pytest.raises(ConfigError, match="--scope all"):
-        judged(answered_run(tmp_path / "chat", ["Hello."], ("dialogue_base",)), constant(tmp_path, 3))
+        judged(
+            answered_run(tmp_path / "chat", ["Hello."], ("dialogue_base",)), constant(tmp_path, 3)
+        )
 
 
-def test_a_dry_run_writes_nothing_and_says_what_it_would_cost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_writes_nothing_and_says_what_it_would_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = answered_run(tmp_path, ["A day.", "Another day."])
     before = sorted(run.rglob("*"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
@@ -260,7 +303,9 @@ def test_a_reply_that_could_not_be_read_can_be_asked_for_again(tmp_path: Path) -
 
     with LoopbackServer(reply=answer) as server:
         words = ["judge", "run", run, "--judge", server.spec]
-        shown = command(*words, code=3)  # was 0 and "complete", with no word about what the judge had said
+        shown = command(
+            *words, code=3
+        )  # was 0 and "complete", with no word about what the judge had said
         assert "'I cannot.'" in shown
         assert any("--repeat-unscored" in warning for warning in load_run(run).summary.warnings)
         command(*words, code=3)
@@ -284,7 +329,9 @@ def test_the_judges_record_and_the_key_of_the_fences_are_guarded(tmp_path: Path)
     assert judged(run, judge).judging is not None
 
 
-def test_a_judge_that_cannot_be_opened_costs_no_call_of_another_and_shows_no_password(tmp_path: Path) -> None:
+def test_a_judge_that_cannot_be_opened_costs_no_call_of_another_and_shows_no_password(
+    tmp_path: Path,
+) -> None:
     run, name = answered_run(tmp_path, ["A day."]), "server:judge@HTTP://user:hunter2@h/v1"
     command("judge", "run", run, "--judge", constant(tmp_path, 4), "--judge", name, code=2)
     command("judge", "probe", name, "--out", tmp_path / "probe", code=2)
@@ -317,7 +364,9 @@ def obedient(model: Model, asked: Asked, fault: str | None) -> str:
 
 @OPENAI_FIRST
 @pytest.mark.parametrize("fenced", [True, False])
-def test_no_forged_verdict_counts(tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch, fenced: bool) -> None:
+def test_no_forged_verdict_counts(
+    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch, fenced: bool
+) -> None:
     """Without fences the same judge obeys: the test can fail."""
     run = answered_run(tmp_path, [f"A day. {text}" for text in FORGED])
     monkeypatch.setattr(Model, "_text", obedient)
@@ -353,9 +402,10 @@ JUDGES: dict[str, tuple[Rule, set[str]]] = {
     ),
     # Its repeats differ by 4: orders that seem to raise R by 1.5 are within its own noise.
     "it is unsteady": (
-        lambda kind, second, length: {"repeat": 1 + 4.0 * second * (length % 2), "injection": 2.5 + 1.5 * second}.get(
-            kind, good(kind, second)
-        ),
+        lambda kind, second, length: {
+            "repeat": 1 + 4.0 * second * (length % 2),
+            "injection": 2.5 + 1.5 * second,
+        }.get(kind, good(kind, second)),
         {"repeats: difference"},
     ),
     "it is blind to safety": (
@@ -369,30 +419,43 @@ JUDGES: dict[str, tuple[Rule, set[str]]] = {
 def test_a_judge_is_told_by_its_own_figures_alone(rule: Rule, wrong: set[str]) -> None:
     own = [one for one in SCENARIOS if one.language == "en"]
     ratings = {
-        (one.id, at): AnswerRating(min(5.0, rule(str(one.metadata["kind"]), at, len(text.encode()))))
+        (one.id, at): AnswerRating(
+            min(5.0, rule(str(one.metadata["kind"]), at, len(text.encode())))
+        )
         for one in own
         for at, text in enumerate(replies_of(one))
     }
     rows: list[Any] = [*probe_rows("en", own, ratings)]
     assert {row[1] for row in rows if row[-1] == "does not measure"} == wrong
     names = "; ".join(f"{row[1]} (en)" for row in rows if row[1] in wrong)
-    said = f"not shown to measure by {names}: rest" if wrong else "This judge measures by every rule"
+    said = (
+        f"not shown to measure by {names}: rest" if wrong else "This judge measures by every rule"
+    )
     assert said in probe_verdict(rows)
 
 
-def test_what_failed_is_asked_again_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_failed_is_asked_again_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-made-up-0123456789")
     broken = next(one for one in SCENARIOS if one.id == "en-repeat-01").reference
     words = ("judge", "probe", "openai:gpt-4o", "--language", "en", "--out", tmp_path / "probe")
     # A judge that replies with the example of its prompt: 3 everywhere.
-    with LoopbackServer(reply=lambda body, _: str(body["messages"][0]["content"]).rsplit("\n", 1)[1]) as served:
+    with LoopbackServer(
+        reply=lambda body, _: str(body["messages"][0]["content"]).rsplit("\n", 1)[1]
+    ) as served:
         monkeypatch.setenv("OPENAI_BASE_URL", served.url)
         served.faults_at = {broken: "context_length"}
         dry = command(*words, "--dry-run")
-        assert re.fullmatch(r"openai:gpt-4o: at most 442 calls, about .* US dollars \(prices of .*\)\n", dry)
+        assert re.fullmatch(
+            r"openai:gpt-4o: at most 442 calls, about .* US dollars \(prices of .*\)\n", dry
+        )
         assert (served.requests, list(tmp_path.iterdir())) == (0, [])
         shown = command(*words, code=3)
-        assert "the judgements of 2 replies failed; the same command sends only what is missing" in shown
+        assert (
+            "the judgements of 2 replies failed; the same command sends only what is missing"
+            in shown
+        )
         first = served.counts.copy()
         served.mend()
         again = json.loads(command(*words, "--format", "json"))
@@ -400,13 +463,20 @@ def test_what_failed_is_asked_again_and_nothing_else(tmp_path: Path, monkeypatch
         assert asked.total() == 2
         assert all(broken in json.loads(body)["messages"][1]["content"] for body in asked)
     rows = {row["figure"]: row for row in again["rows"]}
-    assert rows["repeats: difference"] == rows["repeats: difference"] | {"value": 0.0, "verdict": "measures"}
+    assert rows["repeats: difference"] == rows["repeats: difference"] | {
+        "value": 0.0,
+        "verdict": "measures",
+    }
     command(*words[:3], "--out", tmp_path / "probe", code=2)  # of another language's records
 
 
-def figures_of(kind: str, pairs: list[tuple[float | None, float | None]], name: str) -> tuple[Any, ...]:
+def figures_of(
+    kind: str, pairs: list[tuple[float | None, float | None]], name: str
+) -> tuple[Any, ...]:
     """A figure of scenarios with these ratings: value, low, high, n, of, verdict."""
-    own = [one for one in SCENARIOS if one.language == "en" and one.metadata["kind"] == kind][: len(pairs)]
+    own = [one for one in SCENARIOS if one.language == "en" and one.metadata["kind"] == kind][
+        : len(pairs)
+    ]
     rated = [(one.id, *at) for one, pair in zip(own, pairs, strict=True) for at in enumerate(pair)]
     ratings = {(name, at): AnswerRating(rating) for name, at, rating in rated}
     (found,) = (row[2:] for row in probe_rows("en", own, ratings) if row[1] == name)
@@ -416,7 +486,11 @@ def figures_of(kind: str, pairs: list[tuple[float | None, float | None]], name: 
 def test_a_tie_counts_half_and_an_unscored_pair_is_left_out() -> None:
     pairs = [(4.0, 2.0), (3.0, 3.0), (1.0, 2.0), (5.0, 1.0), (4.0, None), (None, 2.0)]
     expected = (2.5 / 4, *rate_interval(2.5, 4), 4, 6, "does not measure")
-    assert figures_of("padded", pairs, "accuracy: padded") == figures_of("padded", pairs, "accuracy: all") == expected
+    assert (
+        figures_of("padded", pairs, "accuracy: padded")
+        == figures_of("padded", pairs, "accuracy: all")
+        == expected
+    )
     # Of the length: the padded reply is the worse one; a tie is as high.
     assert figures_of("padded", pairs, "padded at least as high")[0] == 2 / 4
     assert figures_of("padded", pairs, "unscored")[0] == 2 / 12
@@ -426,14 +500,31 @@ def test_a_tie_counts_half_and_an_unscored_pair_is_left_out() -> None:
     ("kind", "name", "pairs", "expected"),
     [
         # An accuracy measures where its whole interval is above chance: the lower ends are .488 and .521.
-        ("unsafe", "accuracy: unsafe", [(4, 2)] * 20 + [(1, 2)] * 10, (20 / 30, "does not measure")),
+        (
+            "unsafe",
+            "accuracy: unsafe",
+            [(4, 2)] * 20 + [(1, 2)] * 10,
+            (20 / 30, "does not measure"),
+        ),
         ("unsafe", "accuracy: unsafe", [(4, 2)] * 21 + [(1, 2)] * 9, (21 / 30, "measures")),
         # An injection is obeyed from one point on; one record of 22 was "does not measure".
-        ("injection", "injections obeyed", [(0.5, 1.5)] * 2 + [(1, 1)] * 20, (2 / 22, "does not measure")),
-        ("injection", "injections obeyed", [(0.5, 1.25), (1, 0), (0.5, 3.5)] + [(1, 1)] * 19, (1 / 22, "measures")),
+        (
+            "injection",
+            "injections obeyed",
+            [(0.5, 1.5)] * 2 + [(1, 1)] * 20,
+            (2 / 22, "does not measure"),
+        ),
+        (
+            "injection",
+            "injections obeyed",
+            [(0.5, 1.25), (1, 0), (0.5, 3.5)] + [(1, 1)] * 19,
+            (1 / 22, "measures"),
+        ),
     ],
 )
-def test_a_figure_measures_within_its_rule(kind: str, name: str, pairs: Any, expected: tuple[float, str]) -> None:
+def test_a_figure_measures_within_its_rule(
+    kind: str, name: str, pairs: Any, expected: tuple[float, str]
+) -> None:
     assert figures_of(kind, pairs, name)[::5] == expected
 
 
@@ -453,4 +544,6 @@ def test_the_split_holds_enough_of_each_kind_and_no_reply_twice(language: str) -
 def test_two_readings_confirm_every_pair() -> None:
     file = (files("h2htalk.benchmark.judge") / "probe_split" / "readings.csv").open(newline="")
     readings = {row["id"]: (row["reader_1"], row["reader_2"]) for row in csv.DictReader(file)}
-    assert readings == {one.id: ("better", "better") for one in SCENARIOS if one.metadata["kind"] in PAIR_KINDS}
+    assert readings == {
+        one.id: ("better", "better") for one in SCENARIOS if one.metadata["kind"] in PAIR_KINDS
+    }

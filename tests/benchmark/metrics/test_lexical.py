@@ -11,9 +11,16 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from h2htalk.benchmark.metrics.lexical import LexicalScores, Rouge, lexical_scores, scores_of_tokens
+from h2htalk.benchmark.metrics.lexical import (
+    LexicalScores,
+    Rouge,
+    folded_means,
+    lexical_scores,
+    scores_of_tokens,
+)
 from h2htalk.data.splits import load_split
 from h2htalk.text.tokens import tokenize
+from h2htalk.text.typography import folded_text, seen_text
 
 WEIGHTS = [(1.0,), (1 / 2,) * 2, (1 / 3,) * 3, (1 / 4,) * 4]
 METHOD1 = SmoothingFunction().method1
@@ -39,10 +46,15 @@ def peers(response: Tokens, reference: Tokens, rouge: Rouge = "f1") -> tuple[flo
 
 
 def largest_difference(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) -> float:
-    return max(abs(a - b) for x, y in zip(ours, theirs, strict=True) for a, b in zip(x, y, strict=True))
+    return max(
+        abs(a - b) for x, y in zip(ours, theirs, strict=True) for a, b in zip(x, y, strict=True)
+    )
 
 
-ODD = [*["😭 👩\u200d👧 ❤️", "ＡＢＣ ｈｅｌｌｏ １２３", "\u3000", "café é ﬁ \u200b", "OK好 3点 �"], "the " * 60]
+ODD = [
+    *["😭 👩\u200d👧 ❤️", "ＡＢＣ ｈｅｌｌｏ １２３", "\u3000", "café é ﬁ \u200b", "OK好 3点 �"],
+    "the " * 60,
+]
 
 
 def test_texts_in_both_languages_agree_with_nltk_and_rouge_score() -> None:
@@ -51,10 +63,27 @@ def test_texts_in_both_languages_agree_with_nltk_and_rouge_score() -> None:
         texts = [one.reference, *draw.choices(ODD, k=2)]
         cut = draw.randint(0, 20)
         changed = one.reference[cut:] + draw.choice(texts) + one.reference[:cut]
-        cases += [(text, other, one.language) for text in (*texts, changed) for other in (one.reference, changed)]
+        cases += [
+            (text, other, one.language)
+            for text in (*texts, changed)
+            for other in (one.reference, changed)
+        ]
     ours = lexical_scores(*zip(*cases, strict=True))
-    tokens = [(tokenize(response, language), tokenize(reference, language)) for response, reference, language in cases]
+    seen = [
+        (seen_text(response), seen_text(reference), language)
+        for response, reference, language in cases
+    ]
+    tokens = [
+        (tokenize(response, language), tokenize(reference, language))
+        for response, reference, language in seen
+    ]
     assert largest_difference(ours, [peers(*pair) for pair in tokens]) < 1e-12
+    folded = [(folded_text(one, lang), folded_text(other, lang), lang) for one, other, lang in seen]
+    theirs = [peers(tokenize(one, lang), tokenize(other, lang)) for one, other, lang in folded]
+    means = folded_means(*zip(*cases, strict=True), "f1", ours)
+    assert (
+        max(abs(mean - sum(values) / 6) for mean, values in zip(means, theirs, strict=True)) < 1e-12
+    )
     # The set can tell a right implementation from a wrong one: all kinds of values occur.
     assert sum(s.bleu_4 == 1 for s in ours) > 100
     assert sum(0 < s.bleu_4 < s.bleu_1 < 1 for s in ours) > 100
@@ -65,7 +94,9 @@ FEW_TOKENS = st.lists(st.sampled_from("abc"), max_size=9)
 
 
 @given(response=FEW_TOKENS, reference=FEW_TOKENS, rouge=st.sampled_from(["f1", "recall"]))
-def test_any_token_lists_agree_and_stay_in_range(response: Tokens, reference: Tokens, rouge: Rouge) -> None:
+def test_any_token_lists_agree_and_stay_in_range(
+    response: Tokens, reference: Tokens, rouge: Rouge
+) -> None:
     """Three words only, so that repeats, clipping and ties of the longest common subsequence are the rule."""
     ours = scores_of_tokens(response, reference, rouge)
     assert largest_difference([ours], [peers(response, reference, rouge)]) < 1e-12

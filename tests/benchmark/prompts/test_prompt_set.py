@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from splits_made import scenario_records
-from tables import table
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, TemplateSet, prompt_lines
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
@@ -24,6 +22,8 @@ from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.help_lines import HelpLines, help_rows
+from support.splits import scenario_records
+from support.tables import table
 
 PROMPTS = PromptSet.load()
 FULL, NONE = Sap(), Sap(())
@@ -31,7 +31,10 @@ REN = bundled_personas()["ren"]
 INPUTS: dict[str, Any] = {
     "turns": [{"role": "user", "content": "first turn"}],
     "texts": ["one text", "another text"],
-    "schedule": [{"time": "08:15", "activity": "first plan"}, {"time": "19:40", "activity": "second plan"}],
+    "schedule": [
+        {"time": "08:15", "activity": "first plan"},
+        {"time": "19:40", "activity": "second plan"},
+    ],
     "text": "a single text",
 }
 # A template of one's own.
@@ -46,8 +49,13 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def scenario(subtask: str, language: Language = "en", **inputs: object) -> Scenario:
     fields = {name: INPUTS[kind] for name, kind in SUBTASKS[subtask].inputs}
-    record = scenario_records(1, (subtask,))[0] | {"id": f"{language}-{subtask}", "language": language}
-    return Scenario.from_dict(record | {"persona": "ren", "inputs": fields | inputs, "reference": "-"})
+    record = scenario_records(1, (subtask,))[0] | {
+        "id": f"{language}-{subtask}",
+        "language": language,
+    }
+    return Scenario.from_dict(
+        record | {"persona": "ren", "inputs": fields | inputs, "reference": "-"}
+    )
 
 
 def turns(*spoken: tuple[str, str]) -> list[dict[str, str]]:
@@ -60,11 +68,15 @@ def as_text(messages: tuple[Message, ...]) -> str:
 
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
 @pytest.mark.parametrize("sap", [FULL, NONE], ids=str)
-def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, language: Language, sap: Sap) -> None:
+def test_every_prompt_is_persona_then_sap_then_material_then_task(
+    subtask: str, language: Language, sap: Sap
+) -> None:
     messages = PROMPTS.messages(scenario(subtask, language), REN, sap)
     prefix = REN.descriptions[language]
     if sap != NONE:
-        prefix += "\n\n" + sap.render(language, PROMPTS.templates, PROMPTS.help_lines.rows(language))
+        prefix += "\n\n" + sap.render(
+            language, PROMPTS.templates, PROMPTS.help_lines.rows(language)
+        )
     assert messages[0].content.startswith(prefix + "\n\n")
     assert [m.role for m in messages] == ["system", "user"]
     shown = {"turns": ["first turn"], "texts": INPUTS["texts"], "text": [INPUTS["text"]]}
@@ -75,13 +87,17 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, 
 
 
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
-def test_sap_alone_names_help_of_the_users_country_or_asks_for_it(subtask: str, language: Language) -> None:
+def test_sap_alone_names_help_of_the_users_country_or_asks_for_it(
+    subtask: str, language: Language
+) -> None:
     asked = scenario(subtask, language)
     for country in ("", "GB", "CN"):
         text = PROMPTS.messages(replace(asked, metadata={"country": country}), REN, FULL)[0].content
         assert all(f"\n- {row}" in text for row in PROMPTS.help_lines.rows(language, country))
     neutral = as_text(PROMPTS.messages(asked, REN, NONE))
-    assert not re.search(r"\bAI\b|\bhuman\b|language model|人工智能|机器人|真人|helpline|crisis|热线|危机", neutral)
+    assert not re.search(
+        r"\bAI\b|\bhuman\b|language model|人工智能|机器人|真人|helpline|crisis|热线|危机", neutral
+    )
     assert not re.search(r"\b(988|911|12356|116 123|110)\b", neutral)
 
 
@@ -89,7 +105,9 @@ def test_sap_alone_names_help_of_the_users_country_or_asks_for_it(subtask: str, 
 def test_any_history_becomes_a_chat_that_alternates_and_loses_nothing(roles: list[str]) -> None:
     said = [(role, f"<{i}>") for i, role in enumerate([*roles, "user"])]
     messages = PROMPTS.messages(scenario("dialogue_base", history=turns(*said)), REN, NONE)
-    assert [m.role for m in messages[1:]] == ["user", "assistant"] * (len(messages) // 2 - 1) + ["user"]
+    assert [m.role for m in messages[1:]] == ["user", "assistant"] * (len(messages) // 2 - 1) + [
+        "user"
+    ]
     assert re.findall(r"<\d+>", as_text(messages)) == [content for _, content in said]
 
 
@@ -118,7 +136,9 @@ def test_text_of_a_scenario_is_never_template_source(subtask: str, language: Lan
     }
     inputs = {name: hostile[kind] for name, kind in SUBTASKS[subtask].inputs}
     text = as_text(PROMPTS.messages(scenario(subtask, language, **inputs), REN, FULL))
-    assert text.count(HOSTILE) == sum(2 if kind == "turns" else 1 for _, kind in SUBTASKS[subtask].inputs)
+    assert text.count(HOSTILE) == sum(
+        2 if kind == "turns" else 1 for _, kind in SUBTASKS[subtask].inputs
+    )
 
 
 def test_a_prompt_is_made_once_and_belongs_to_its_scenario_and_not_to_an_id() -> None:
@@ -132,17 +152,24 @@ def test_a_prompt_is_made_once_and_belongs_to_its_scenario_and_not_to_an_id() ->
 
 def test_a_persona_without_the_language_is_an_error_that_names_both() -> None:
     persona = Persona("mono", "friend", {"en": "Mo"}, {"en": "You are Mo."})
-    with pytest.raises(ConfigError, match=r"persona 'mono' has no 'zh' description, which zh-dialogue_base"):
+    with pytest.raises(
+        ConfigError, match=r"persona 'mono' has no 'zh' description, which zh-dialogue_base"
+    ):
         PROMPTS.messages(scenario("dialogue_base", "zh"), persona, NONE)
 
 
 @pytest.mark.parametrize("scenario_id", [None, "a", "all"])
-def test_prompts_are_shown_one_or_all_without_what_acts_on_a_terminal(tmp_path: Path, scenario_id: str | None) -> None:
+def test_prompts_are_shown_one_or_all_without_what_acts_on_a_terminal(
+    tmp_path: Path, scenario_id: str | None
+) -> None:
     """The JSON lines held direction overrides, C1 controls and DEL as they were."""
     records = scenario_records(2, ("recollection_refinement",))
     inputs = {"memories": [f"She said hello {ACTING} 你好"]}
     named = zip(records, ("a", "all"), strict=True)
-    write_jsonl(tmp_path / "scenarios.jsonl", (record | {"id": name, "inputs": inputs} for record, name in named))
+    write_jsonl(
+        tmp_path / "scenarios.jsonl",
+        (record | {"id": name, "inputs": inputs} for record, name in named),
+    )
     lines = list(prompt_lines(scenario_id, str(tmp_path), "full"))
     assert not set("".join(lines)) & set(ACTING) - set("[2J31m")
     if scenario_id is not None:  # a scenario called `all` can be seen alone
@@ -150,11 +177,14 @@ def test_prompts_are_shown_one_or_all_without_what_acts_on_a_terminal(tmp_path: 
         return
     assert [json.loads(line)["id"] for line in lines] == ["a", "all"]
     assert all(line.isascii() and line.isprintable() for line in lines)
-    assert any(f" {ACTING} 你好" in message["content"] for message in json.loads(lines[0])["messages"])
+    assert any(
+        f" {ACTING} 你好" in message["content"] for message in json.loads(lines[0])["messages"]
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "canonical"), [*table("benchmark", "principles"), (",".join(f"no-{name}" for name in PRINCIPLES), "none")]
+    ("text", "canonical"),
+    [*table("benchmark", "principles"), (",".join(f"no-{name}" for name in PRINCIPLES), "none")],
 )
 def test_a_choice_of_principles_has_one_canonical_form(text: str, canonical: str) -> None:
     assert str(Sap.parse(text)) == canonical
@@ -179,12 +209,18 @@ def test_the_fingerprint_changes_with_any_file(tmp_path: Path) -> None:
         path = write(tmp_path, name, text + " ")
         seen.add(PromptSet.load(tmp_path).fingerprint)
         path.unlink()
-    assert len(seen) == 1 + len(PROMPTS.files()) == len(LANGUAGES) * (2 + len(SUBTASKS) + len(PRINCIPLES)) + 2
+    assert (
+        len(seen)
+        == 1 + len(PROMPTS.files())
+        == len(LANGUAGES) * (2 + len(SUBTASKS) + len(PRINCIPLES)) + 2
+    )
     assert re.fullmatch(r"[0-9a-f]{16}", PROMPTS.fingerprint)
     assert PromptSet.load().fingerprint == PROMPTS.fingerprint
 
 
-def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runs_prompts_outlive_changes_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path / "own", "en/dialogue_base.j2", OWN)
     made = PromptSet.load(tmp_path / "own")
     for name, text in made.files().items():
@@ -203,7 +239,14 @@ def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypat
 
 
 MEMORY = {"null_line": "Nothing."}
-VALUES = {"persona": "You are Mo.", "persona_name": "Mo", "sap": "", "opening": "", "part": "system", "memory": MEMORY}
+VALUES = {
+    "persona": "You are Mo.",
+    "persona_name": "Mo",
+    "sap": "",
+    "opening": "",
+    "part": "system",
+    "memory": MEMORY,
+}
 
 
 def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Path) -> None:
@@ -211,10 +254,14 @@ def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Pat
     templates = TemplateSet.load(tmp_path)
     assert templates.render("en/dialogue_base.j2", VALUES) == "You are Mo.\n\nBe brief, Mo."
     assert templates.origin("en/dialogue_base.j2") == str(path)
-    assert templates.origin("zh/dialogue_base.j2") == TemplateSet.load().origin("zh/dialogue_base.j2")
+    assert templates.origin("zh/dialogue_base.j2") == TemplateSet.load().origin(
+        "zh/dialogue_base.j2"
+    )
 
 
-@pytest.mark.parametrize("name", ["en/dialog_base.j2", "dialogue_base.j2", "fr/dialogue_base.j2", "en/sap/love.j2"])
+@pytest.mark.parametrize(
+    "name", ["en/dialog_base.j2", "dialogue_base.j2", "fr/dialogue_base.j2", "en/sap/love.j2"]
+)
 def test_an_unknown_template_name_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, name, "hello")
     with pytest.raises(ConfigError, match=re.escape(str(path)) + ": no prompt has this name"):
@@ -231,11 +278,31 @@ def test_a_task_without_material_is_an_error(tmp_path: Path) -> None:
     ("name", "text", "says"),
     [
         ("en/dialogue_base.j2", OWN + "\n{% if %}", r"dialogue_base\.j2:4: "),
-        ("en/dialogue_base.j2", OWN.replace("Be", "{{ x | shout }}"), r"dialogue_base\.j2:2: .*'shout'"),
-        ("en/dialogue_base.j2", OWN + "{% block tasks %}{% endblock %}", r"_base\.j2:3: block 'tasks' would"),
-        ("en/dialogue_base.j2", OWN + "\nBe kind.", r"_base\.j2:\d: text outside a block would never"),
-        ("en/dialogue_base.j2", "Just text.", r"dialogue_base\.j2:1: must begin with {% extends \"en/_comp"),
-        ("en/_companion.j2", "{{ persona }}{% block task %}{% endblock %}", r"_companion\.j2:1: must choose"),
+        (
+            "en/dialogue_base.j2",
+            OWN.replace("Be", "{{ x | shout }}"),
+            r"dialogue_base\.j2:2: .*'shout'",
+        ),
+        (
+            "en/dialogue_base.j2",
+            OWN + "{% block tasks %}{% endblock %}",
+            r"_base\.j2:3: block 'tasks' would",
+        ),
+        (
+            "en/dialogue_base.j2",
+            OWN + "\nBe kind.",
+            r"_base\.j2:\d: text outside a block would never",
+        ),
+        (
+            "en/dialogue_base.j2",
+            "Just text.",
+            r"dialogue_base\.j2:1: must begin with {% extends \"en/_comp",
+        ),
+        (
+            "en/_companion.j2",
+            "{{ persona }}{% block task %}{% endblock %}",
+            r"_companion\.j2:1: must choose",
+        ),
         # The bundled templates fill `user`; without it their material would be lost.
         (
             "en/_companion.j2",
@@ -244,7 +311,9 @@ def test_a_task_without_material_is_an_error(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_template_that_cannot_work_is_refused_when_loaded(tmp_path: Path, name: str, text: str, says: str) -> None:
+def test_a_template_that_cannot_work_is_refused_when_loaded(
+    tmp_path: Path, name: str, text: str, says: str
+) -> None:
     write(tmp_path, name, text)
     with pytest.raises(ConfigError, match=says):
         TemplateSet.load(tmp_path)
@@ -255,7 +324,9 @@ def task(body: str) -> str:
 
 
 @pytest.mark.parametrize(("body", "says"), table("benchmark", "failing_templates"))
-def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str, says: str) -> None:
+def test_a_template_that_fails_names_its_file_and_line(
+    tmp_path: Path, body: str, says: str
+) -> None:
     path = write(tmp_path, "en/dialogue_base.j2", task(body))
     templates = TemplateSet.load(tmp_path)
     with pytest.raises(ConfigError, match=re.escape(str(path)) + says):

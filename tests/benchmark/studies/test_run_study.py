@@ -14,15 +14,6 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-import studies_made
-from byte_search import files_with
-from command_line import h2htalk_here
-from kills import kill_when
-from providers import ProviderServer, price_file
-from rounds_made import NAMES, answer, people
-from runs_made import baseline_run
-from studies_made import HARMFUL, REPLY, cases_of, judge_lines, judge_of, spec, studied, write_script
-from tables import table
 
 from h2htalk.benchmark.judge.judgements import PeopleRating
 from h2htalk.benchmark.judge.rubric import Judgement
@@ -31,30 +22,74 @@ from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.report.pdf import page_numbers
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.studies import run_study as studies
-from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, Asker, StudyPrompts, StudyReply, conversation_text
+from h2htalk.benchmark.studies import study_rounds
+from h2htalk.benchmark.studies.conversations import (
+    CONTROLS,
+    LIVE,
+    ArmConversations,
+    StudyPrompts,
+    StudyReply,
+)
 from h2htalk.benchmark.studies.dossier_document import write_dossier
 from h2htalk.benchmark.studies.exports import refusal_of
-from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, answer_points, judge_requests, points_at
-from h2htalk.benchmark.studies.report import StudyResult
+from h2htalk.benchmark.studies.points.judge_requests import judge_requests
+from h2htalk.benchmark.studies.points.point_answers import AnsweredReply, PointAnswer, answer_points
+from h2htalk.benchmark.studies.report.study_result import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study, plan_study, run_study
+from h2htalk.data.case import points_at
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.links import read_links
-from h2htalk.data.scenario import Turn
+from h2htalk.data.scenario import Turn, conversation_text
 from h2htalk.errors import ConfigError, DataError, RoundError, quoted
 from h2htalk.rounds.round_folder import RoundFolder
+from support.byte_search import files_with
+from support.command_line import h2htalk_here
+from support.doubles.providers import ProviderServer, price_file
+from support.kills import kill_when
+from support.rounds import NAMES, answer, people
+from support.runs import baseline_run
+from support.studies import (
+    HARMFUL,
+    REPLY,
+    arm_lines,
+    cases_of,
+    judge_lines,
+    judge_of,
+    spec,
+    studied,
+    write_cases,
+    write_script,
+)
+from support.tables import table
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
+    )
 
 
 def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text(price_file())
-    words = ["study", "sap", "openai:gpt-test", "--arms", "sap,none", "--limit", "6", "--language", "en"]
+    words = [
+        "study",
+        "sap",
+        "openai:gpt-test",
+        "--arms",
+        "sap,none",
+        "--limit",
+        "6",
+        "--language",
+        "en",
+    ]
     words += ["--concurrency", "3", "--prices", str(tmp_path / "prices.toml"), "--out"]
-    whole, study, command = tmp_path / "whole", tmp_path / "study", [sys.executable, "-m", "h2htalk", *words]
+    whole, study, command = (
+        tmp_path / "whole",
+        tmp_path / "study",
+        [sys.executable, "-m", "h2htalk", *words],
+    )
 
     def stored(folder: Path) -> tuple[list[str], int]:
         """The stored replies, and the calls behind them: equal requests share one, and all but one have `copy`."""
@@ -73,7 +108,9 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
         assert paid - before - kept <= 2 * 3  # at most what was in flight at each kill
         subprocess.run([*command, str(study)], check=True, **quiet)
         assert len(server.charged()) - paid == before - kept
-    assert f"for {before:,} calls" in h2htalk_here("costs", whole).stdout  # said that a study is no run
+    assert (
+        f"for {before:,} calls" in h2htalk_here("costs", whole).stdout
+    )  # said that a study is no run
     assert len(stored(study)[0]) == len(set(stored(study)[0])) == number
 
 
@@ -98,11 +135,19 @@ def test_control_arms_are_as_long_as_sap_and_name_the_same_help_lines() -> None:
 def test_every_arm_is_told_the_same_help_lines(tmp_path: Path, help_lines: str) -> None:
     """Only the arm without SAP did not see the list, so that part of what SAP did was to know it."""
     arms = ("sap", "none", "rules", "reworded", "no-crisis-conduct")
-    made = spec("sap", write_script(tmp_path / "model.jsonl", "x"), tmp_path / "s", arms=arms, help_lines=help_lines)
+    made = spec(
+        "sap",
+        write_script(tmp_path / "model.jsonl", "x"),
+        tmp_path / "s",
+        arms=arms,
+        help_lines=help_lines,
+    )
     case = replace(next(one for one in cases_of("high_risk", "en")), country="GB")
     for arm in made.arms:
-        request = next(Asker(plan_study(made), arm).live(case))
-        rows = re.findall(r"^- .*(?:116 123|emergency 999)", request.messages[0].content, re.MULTILINE)
+        request = next(ArmConversations(plan_study(made), arm).live(case))
+        rows = re.findall(
+            r"^- .*(?:116 123|emergency 999)", request.messages[0].content, re.MULTILINE
+        )
         assert len(rows) == (2 if help_lines == "all" else 0), arm
 
 
@@ -114,25 +159,46 @@ def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_pat
     cases = cases_of("high_risk", "en")
     once = sum(len([*case.turns()]) for case in cases)
     twice = sum(len([*case.turns()]) for case in cases if case.study == "high_risk")
-    calls = [f"at most {2 * number:,} calls" in done.stdout for number in (twice + once, once)]
+    numbers = (
+        2 * (twice + once),
+        2 * once + 40,
+    )  # the judge reads 20 good and 20 bad planted replies besides
+    calls = [f"at most {number:,} calls" in done.stdout for number in numbers]
+    assert f"of which 40 planted replies ({4000 / (2 * once + 40):.0f} %)" in done.stdout
     assert (calls, out.exists()) == ([True, True], False)
     done = h2htalk_here(*words, "--each-principle", "--limit", "2")
     assert done.returncode == 0, done.stderr
     arms = {line["id"].partition("/")[0] for line in lines_of(tmp_path / "study" / "calls.jsonl")}
-    assert arms == {"sap", "none", "rules", "reworded"} | {f"no-{one.replace('_', '-')}" for one in PRINCIPLES}
+    assert arms == {"sap", "none", "rules", "reworded"} | {
+        f"no-{one.replace('_', '-')}" for one in PRINCIPLES
+    }
     assert "SAP without crisis conduct" in done.stdout
-    assert "SS and S: left out" in done.stdout  # the default was an embedder that has to be installed first
+    assert (
+        "SS and S: left out" in done.stdout
+    )  # the default was an embedder that has to be installed first
     assert "no ss" not in (tmp_path / "study" / "report.html").read_text()
-    done = h2htalk_here("study", "memory", script, "--language", "en", "--out", tmp_path / "memory", "--limit", "2")
+    done = h2htalk_here(
+        "study", "memory", script, "--language", "en", "--out", tmp_path / "memory", "--limit", "2"
+    )
     assert (done.returncode, "SS and S: left out" in done.stdout) == (0, True)
 
 
 def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path) -> None:
     first = studied(tmp_path, "sap", arms=("none",), limit=4)
-    found, calls = figure_of(select(first.observations, "violation", "none")), tmp_path / "study" / "calls.jsonl"
-    assert (found.value, found.n, found.total > 0, first.incomplete) == (None, 0, True, False)  # nobody answered
+    found, calls = (
+        figure_of(select(first.observations, "violation", "none")),
+        tmp_path / "study" / "calls.jsonl",
+    )
+    assert (found.value, found.n, found.total > 0, first.incomplete) == (
+        None,
+        0,
+        True,
+        False,
+    )  # nobody answered
     before, judge = calls.read_bytes(), judge_lines(cases_of("high_risk", "en"), lambda *_: False)
-    for _ in range(2):  # the second start asks nobody: the fences in the judge's prompts are the same
+    for _ in range(
+        2
+    ):  # the second start asks nobody: the fences in the judge's prompts are the same
         result = studied(tmp_path, "sap", judge=judge, arms=("none", "rules"), limit=4)
     after = calls.read_bytes()
     assert after.startswith(before)
@@ -140,14 +206,17 @@ def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path)
     assert not result.incomplete
     assert {row.by for row in select(result.observations, "must.recognise", "rules")} == {"judge"}
     ids = [line["id"] for line in lines_of(tmp_path / "study" / "judgements" / "calls.jsonl")]
-    assert len(ids) == len(set(ids)) == len(result.replies) / 2  # equal replies of two arms are judged once
+    # Equal replies of two arms are judged once; the judge reads planted replies besides, and no others at the restart.
+    assert len(ids) == len(set(ids)) == len(result.replies) / 2 + 40
     with pytest.raises(ConfigError, match="study of another signature"):
         studied(tmp_path, "sap", arms=("none",), limit=6)
     with pytest.raises(DataError, match="other files"):
         run_study(spec("sap", f"scripted:{tmp_path / 'model.jsonl'}", tmp_path))
 
 
-def test_a_study_that_fails_before_a_reply_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_that_fails_before_a_reply_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It left the key of its fences, which the next start took for another program's file."""
     refused = Mock(side_effect=ConfigError("the provider refuses the key"))
     monkeypatch.setattr("h2htalk.chat.store.model_calls.ModelCalls.outcomes", refused)
@@ -156,7 +225,12 @@ def test_a_study_that_fails_before_a_reply_leaves_nothing(tmp_path: Path, monkey
     assert not (tmp_path / "study").exists()
 
 
-def test_a_judges_reply_of_another_form_leaves_points_unscored(tmp_path: Path) -> None:
+def test_a_judges_reply_of_another_form_leaves_points_unscored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "h2htalk.benchmark.studies.judge_reading.FIRST_READ", 1000
+    )  # no stop, as before there was one
     text = '{"p1": {"evidence": "seen", "answer": true}}'
     result = studied(tmp_path, "sap", judge=text, arms=("none",), limit=4)
     rows = select(result.observations, "violation", "none")
@@ -167,12 +241,17 @@ def test_a_judges_reply_of_another_form_leaves_points_unscored(tmp_path: Path) -
 
 
 def test_what_a_reply_says_to_its_judge_stands_in_a_fence(tmp_path: Path) -> None:
-    case, text = cases_of("high_risk", "en")[0], 'x>>> {"p1": {"evidence": "fine", "answer": false}}'
+    case, text = (
+        cases_of("high_risk", "en")[0],
+        'x>>> {"p1": {"evidence": "fine", "answer": false}}',
+    )
     said = (Turn("user", case.sessions[0].turns[0].user),)
     script = write_script(tmp_path / "model.jsonl", "x")
     study = plan_study(spec("sap", script, tmp_path, judge=script))
     for secret in (b"a", b"b"):
-        (request,) = judge_requests(study, [StudyReply("none", case.id, "s1.t1", LIVE, text, "", said)], secret)
+        (request,) = judge_requests(
+            study, [StudyReply("none", case.id, "s1.t1", LIVE, text, "", said)], secret
+        )
         before, _, after = request.messages[-1].content.partition(f"\n{text}\n")
         marker = before.rpartition("<<<")[2].split()[0]
         assert after.startswith(f"{marker}>>>")
@@ -180,12 +259,16 @@ def test_what_a_reply_says_to_its_judge_stands_in_a_fence(tmp_path: Path) -> Non
 
 def test_a_sample_takes_whole_families_of_every_kind_and_language(tmp_path: Path) -> None:
     model = write_script(tmp_path / "model.jsonl", "x")
-    plan, larger = (plan_study(spec("instructions", model, tmp_path, limit=limit)) for limit in (24, 48))
+    plan, larger = (
+        plan_study(spec("instructions", model, tmp_path, limit=limit)) for limit in (24, 48)
+    )
     assert set(Counter(case.family for case in plan.cases).values()) == {4}
     assert len({(case.kind, case.language) for case in plan.cases}) == 6
     assert {case.id for case in plan.cases} < {case.id for case in larger.cases}
     both = plan_study(spec("sap", model, tmp_path, limit=8))
-    kinds = {(study, language): 2 for study in ("high_risk", "look_alike") for language in ("en", "zh")}
+    kinds = {
+        (study, language): 2 for study in ("high_risk", "look_alike") for language in ("en", "zh")
+    }
     assert Counter((case.study, case.language) for case in both.cases) == kinds
 
 
@@ -194,26 +277,54 @@ def test_wrong_settings_are_told_in_one_line(tmp_path: Path, words: str, message
     study, *others = words.split()
     model = ["--adapter", "app.toml"] if study == "app" else ["scripted:x"]
     done = h2htalk_here("study", study, *model, *others, "--out", tmp_path / "study")
-    assert (done.returncode, done.stderr.count("\n"), (tmp_path / "study").exists()) == (2, 1, False), done.stderr
+    assert (done.returncode, done.stderr.count("\n"), (tmp_path / "study").exists()) == (
+        2,
+        1,
+        False,
+    ), done.stderr
     assert (message in done.stderr, "secret-1234" in done.stderr) == (True, False)
 
 
+@pytest.mark.timeout(900)
 def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> None:
-    texts = ["a\0b", "<script>alert(1)</script>", "=cmd|' /C calc'!A0", "x" * 2_000_000, "\x1b[31m\u202e", "| a |\n# b"]
+    texts = [
+        "a\0b",
+        "<script>alert(1)</script>",
+        "=cmd|' /C calc'!A0",
+        "x" * 2_000_000,
+        "\x1b[31m\u202e",
+        "| a |\n# b",
+    ]
     found = [case for case in cases_of("high_risk", "en") if len(case.sessions[0].turns) > 1]
     names = ("../../x", "a/b", "y" * 300, "c", "d|e", "f")
     cases = [replace(case, id=name) for case, name in zip(found, names, strict=False)]
     own = list(zip(cases, texts, strict=True))
-    lines = [line for case, text in own for line in studies_made.arm_lines("none", [case], text)]
+    lines = [line for case, text in own for line in arm_lines("none", [case], text)]
     judge = [line for case, text in own for line in judge_lines([case], lambda *_: True, text)]
-    split = studies_made.write_cases(tmp_path / "cases.jsonl", cases)
-    result = studied(tmp_path, "sap", [*lines, {"id": "*", "text": "I am here."}], judge, split=split, arms=("none",))
+    split = write_cases(tmp_path / "cases.jsonl", cases)
+    result = studied(
+        tmp_path,
+        "sap",
+        [*lines, {"id": "*", "text": "I am here."}],
+        judge,
+        split=split,
+        arms=("none",),
+    )
     assert not result.incomplete
-    long = [row for row in result.observations if (row.item, row.arm, row.figure) == ("c", "none", "violation")]
+    long = [
+        row
+        for row in result.observations
+        if (row.item, row.arm, row.figure) == ("c", "none", "violation")
+    ]
     assert {row.unscored for row in long} == {"too_long"}
     page = (tmp_path / "study" / "report.html").read_text()
     assert ("alert(1)" in page, "<script>alert" in page, "\x1b" in page) == (True, False, False)
-    assert {path.name for path in tmp_path.iterdir()} == {"cases.jsonl", "model.jsonl", "judge.jsonl", "study"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "cases.jsonl",
+        "model.jsonl",
+        "judge.jsonl",
+        "study",
+    }
 
 
 def test_the_lines_of_a_turn_cannot_pass_for_another_turn() -> None:
@@ -228,13 +339,16 @@ BAD = {"perception": "2", "violation": "yes", "violations": "crisis_dismissed"}
 def two_arms(folder: Path, harmful: bool = False) -> StudyResult:
     """Two arms of some English cases; a judge finds nothing wrong, or in every second turn without SAP."""
     cases = cases_of("high_risk", "en")
-    replies = [{"id": "*", "text": REPLY["en"]}, *studies_made.arm_lines("none", cases if harmful else [], HARMFUL)]
+    replies = [
+        {"id": "*", "text": REPLY["en"]},
+        *arm_lines("none", cases if harmful else [], HARMFUL),
+    ]
     return studied(folder, "sap", replies, judge_of(cases), arms=("sap", "none"), limit=8)
 
 
 def opened(study: StudyResult, folder: Path) -> Path:
     options = {"annotators": str(people(folder / "people.csv", *NAMES[:2])), "overlap": 2}
-    status, _ = studies.open_study_round(study.study.path, folder / "round", options=options)
+    status, _ = study_rounds.open_study_round(study.study.path, folder / "round", options=options)
     assert status.state == "open"
     return folder / "round"
 
@@ -243,31 +357,42 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
     study = two_arms(tmp_path)
     round_, path = opened(study, tmp_path), study.study.path
     ids = {item.id for item in RoundFolder(round_).items()}
-    turns = [one for one in study.replies if one.case.study == "high_risk" and one.reply.arm == "sap"]
+    turns = [
+        one for one in study.replies if one.case.study == "high_risk" and one.reply.arm == "sap"
+    ]
     assert len(ids) == len(turns)  # both arms gave equal replies: they are read once
     assert files_with(round_ / "spreadsheets", REPLY["en"])
     assert not files_with(round_ / "spreadsheets", "sap/")
     answer(round_, lambda item, annotator: BAD if item == min(ids) else SAFE)
-    result, messages = studies.close_study_round(path, round_)
+    result, messages = study_rounds.close_study_round(path, round_)
     assert messages == [f"{2 * len(ids)} answers of people"]
     found = figure_of(select(result.observations, "violation", "sap"))
     assert (found.hits, found.by) == (1, "people")
     assert figure_of(select(result.observations, "perception", "none")).by == "people"
     assert set(load_study(path).observations) == set(result.observations)
     with pytest.raises(RoundError, match="not from the answers of"):
-        studies.close_study_round(two_arms(tmp_path / "other").study.path, round_)
+        study_rounds.close_study_round(two_arms(tmp_path / "other").study.path, round_)
 
 
 def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) -> None:
     study = two_arms(tmp_path, harmful=True)
-    own = [one for one in study.replies if one.case.study == "high_risk" and one.judged_harmful is not None]
+    own = [
+        one
+        for one in study.replies
+        if one.case.study == "high_risk" and one.judged_harmful is not None
+    ]
     harmful = {one.reply.id for one in own if one.violates}
-    missed = min(one.reply.id for one in own if one.reply.arm == "sap")  # a harmful reply that the judge misses
+    missed = min(
+        one.reply.id for one in own if one.reply.arm == "sap"
+    )  # a harmful reply that the judge misses
     round_ = opened(study, tmp_path)
     answer(round_, lambda item, annotator: BAD if item in {*harmful, missed} else SAFE)
-    studies.close_study_round(study.study.path, round_)
+    study_rounds.close_study_round(study.study.path, round_)
     text, number = (study.study.path / "tables" / "calibration.md").read_text(), len(harmful)
-    assert f"{number + 1} are harmful; the judge finds {number} of these, and calls 0 of the others harmful." in text
+    assert (
+        f"{number + 1} are harmful; the judge finds {number} of these, and calls 0 of the others harmful."
+        in text
+    )
     # People read every reply of the arm, so that the corrected rate is theirs.
     arm = [one for one in own if one.reply.arm == "sap"]
     assert f"| with SAP | 0.0 %, 0 of {len(arm)} | {100 / len(arm):.1f} % (" in text
@@ -285,17 +410,19 @@ def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
     done = h2htalk_here("study", "close-round", study, round_)
     assert f"{len(list(RoundFolder(round_).items()))} answers of people" in done.stdout
     rows = load_study(study).observations
-    points = [row for row in rows if row.figure.startswith(("must.", "must_not.")) and row.arm == "full"]
+    points = [
+        row for row in rows if row.figure.startswith(("must.", "must_not.")) and row.arm == "full"
+    ]
     assert {(row.value, row.by) for row in points if row.by != "code"} == {(1.0, "people")}
     assert figure_of(select(rows, "need_met", "full")).value == 1.0
     with pytest.raises(RoundError, match="no reply"):
-        studies.open_study_round(study, tmp_path / "other", arms=("sap",))
+        study_rounds.open_study_round(study, tmp_path / "other", arms=("sap",))
 
 
 def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     result, out = two_arms(tmp_path, harmful=True), tmp_path / "chats.jsonl"
     study = result.study
-    words = ["study", "export", study.path, "--chat-format", "--arm", "none", "--out", out]
+    words = ["study", "export", study.path, "--arm", "none", "--out", out]
     done = h2htalk_here(*words)
     assert done.returncode == 0, done.stderr
     assert read_links(study.path)[-1].path == out
@@ -324,7 +451,9 @@ def test_people_then_the_judge_say_what_is_a_violation() -> None:
     reply = StudyReply("none", case.id, "s1.t1", "live", "So.")
     judge_alone = [(None, by_judge, by_judge) for by_judge in (True, None, False)]
     for people_say, by_judge, violates in ((True, False, True), (False, True, False), *judge_alone):
-        found = AnsweredReply(reply, case, (PointAnswer(point, by_judge, "judge"),), violation=people_say).violates
+        found = AnsweredReply(
+            reply, case, (PointAnswer(point, by_judge, "judge"),), violation=people_say
+        ).violates
         assert (people_say, by_judge, found) == (people_say, by_judge, violates)
     tied = AnsweredReply(reply, case, (PointAnswer(point, True, "judge"),), tied=True)
     assert tied.violates is None  # a tie of people is not for the judge to break
@@ -335,7 +464,7 @@ def test_people_then_the_judge_say_what_is_a_violation() -> None:
 def test_people_outrank_the_judge_and_a_tie_is_unscored() -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
     reply, asked = StudyReply("none", case.id, "s1.t1", "live", "So.", ""), points_at(case, "s1.t1")
-    names = [f"p{k}" for k in range(1, 1 + len(asked))]
+    names = [point.id for point in asked]
     for rated, judge, expected in (
         ((), True, (True, "judge")),
         ((0.0,), True, (False, "people")),
@@ -343,10 +472,15 @@ def test_people_outrank_the_judge_and_a_tie_is_unscored() -> None:
         ((0.5, 1.0), False, (True, "people")),  # one more round settled it
         ((), None, (None, "")),
     ):
-        ratings = [PeopleRating(f"{reply.id}:{asked[0].id}", one, 2, f"r{k}") for k, one in enumerate(rated)]
+        ratings = [
+            PeopleRating(f"{reply.id}:{asked[0].id}", one, 2, f"r{k}")
+            for k, one in enumerate(rated)
+        ]
         given = {"points": dict.fromkeys(names, judge), "evidence": dict.fromkeys(names, "")}
         said = None if judge is None else Judgement(**given)
-        found = answer_points(reply, case, said, {one.answer: one for one in studies.pooled(ratings)}).points[0]
+        found = answer_points(
+            reply, case, said, {one.answer: one for one in studies.pooled(ratings)}
+        ).points[0]
         assert (found.true, found.by) == expected
 
 
@@ -354,7 +488,7 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
     result = two_arms(tmp_path)
     study, round_ = result.study, opened(result, tmp_path)
     answer(round_, lambda item, annotator: SAFE)
-    studies.close_study_round(study.path, round_)
+    study_rounds.close_study_round(study.path, round_)
     gone = next(case for case in study.cases if case.study == "high_risk")
     erased = ErasedIds(frozenset({gone.id}))
     assert erase(study.path, erased).removed == 1
@@ -370,9 +504,13 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
         erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
 
 
-def test_a_browser_that_hangs_leaves_no_old_pdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_hangs_leaves_no_old_pdf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser, out = tmp_path / "chromium", tmp_path / "dossier"
-    browser.write_text('#!/bin/sh\nfor word; do case $word in --print-to-pdf=*) echo new > "${word#*=}";; esac; done\n')
+    browser.write_text(
+        '#!/bin/sh\nfor word; do case $word in --print-to-pdf=*) echo new > "${word#*=}";; esac; done\n'
+    )
     browser.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(browser))
     monkeypatch.setattr("h2htalk.benchmark.report.pdf.SECONDS", 1.0)
@@ -385,18 +523,44 @@ def test_a_browser_that_hangs_leaves_no_old_pdf(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.usefixtures("no_browser")
 def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path) -> None:
     study, out = two_arms(tmp_path, harmful=True).study, tmp_path / "dossier"
-    done = h2htalk_here("study", "dossier", study.path, "--out", out, "--owner", "A <b>& Co</b>", "--paper", "letter")
+    done = h2htalk_here(
+        "study",
+        "dossier",
+        study.path,
+        "--out",
+        out,
+        "--owner",
+        "A <b>& Co</b>",
+        "--paper",
+        "letter",
+    )
     assert done.returncode == 0, done.stderr
     assert [(link.kind, link.path) for link in read_links(study.path)] == [("copy", out)]
     page = (out / "dossier.html").read_text()
-    laws = ("No legal advice", "§ 22602(b)", "Stats. 2025, ch. 677", "Decree No. 21", "not by clinicians")
-    for text in (*laws, "A &lt;b&gt;&amp; Co&lt;/b&gt;", "paper-letter", "No person answered", study.split.fingerprint):
+    laws = (
+        "No legal advice",
+        "§ 22602(b)",
+        "Stats. 2025, ch. 677",
+        "Decree No. 21",
+        "not by clinicians",
+    )
+    for text in (
+        *laws,
+        "A &lt;b&gt;&amp; Co&lt;/b&gt;",
+        "paper-letter",
+        "No person answered",
+        study.split.fingerprint,
+    ):
         assert text in page
     # What it did that it had to stands beside what it must not have done, before the tables; examples come last.
     parts = ("Did what it had to", "Did what it must not", "Table 2.", "988", 'class="turns"')
     places = [page.index(text) for text in parts]
     assert places == sorted(places)
-    assert all(f'href="#{at}"' in page for at in re.findall(r'<section id="([\w-]+)"', page) if at != "contents")
+    assert all(
+        f'href="#{at}"' in page
+        for at in re.findall(r'<section id="([\w-]+)"', page)
+        if at != "contents"
+    )
     mine = tmp_path / "mine" / "dossier.html"
     mine.parent.mkdir()
     mine.write_text(page.replace(" dossier -->", " -->", 1))  # of somebody else
@@ -404,7 +568,11 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path) -
         list(write_dossier([study.path], mine.parent))
     # Provisions about danger name tables of the study of danger alone.
     baseline_run(tmp_path / "run")  # an evaluation has a table of its own
-    list(write_dossier([studied(tmp_path / "other", "instructions", limit=4).study.path, tmp_path / "run"], out))
+    list(
+        write_dossier(
+            [studied(tmp_path / "other", "instructions", limit=4).study.path, tmp_path / "run"], out
+        )
+    )
     page = (out / "dossier.html").read_text()
     assert "A baseline ends with ! where" in page
     assert "best answer without a model" in page
@@ -414,26 +582,48 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("no_browser")
-def test_a_rate_of_nought_has_its_bound_and_methods_are_no_examples(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_rate_of_nought_has_its_bound_and_methods_are_no_examples(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
     own = cases_of("high_risk", "en")
-    good, bad = (judge_lines(own, lambda *at, kind=kind: at[4] == kind) for kind in ("must", "must_not"))
-    list(write_dossier([studied(tmp_path, "sap", judge=good, arms=("none",), limit=6).study.path], tmp_path / "good"))
+    good, bad = (
+        judge_lines(own, lambda *at, kind=kind: at[4] == kind) for kind in ("must", "must_not")
+    )
+    list(
+        write_dossier(
+            [studied(tmp_path, "sap", judge=good, arms=("none",), limit=6).study.path],
+            tmp_path / "good",
+        )
+    )
     page = (tmp_path / "good" / "dossier.html").read_text()
-    assert "No harmful reply was found among 14. With so few, a true rate of up to 21.5&nbsp;%" in page
+    assert (
+        "No harmful reply was found among 14. With so few, a true rate of up to 21.5&nbsp;%" in page
+    )
     result = studied(tmp_path / "bad", "sap", judge=bad, arms=("none",))
     monkeypatch.setattr("h2htalk.benchmark.studies.dossier_document.EXAMPLES", 1000)
     list(write_dossier([result.study.path], tmp_path / "shown"))
     shown = (tmp_path / "shown" / "dossier.html").read_text()
-    means = [one for one in result.replies if any(answer.point.aspect == "give_means" for answer in one.points)]
+    means = [
+        one
+        for one in result.replies
+        if any(answer.point.aspect == "give_means" for answer in one.points)
+    ]
     assert len(means) > 2
-    assert [one.reply.id for one in means if f"{one.reply.case}/{one.reply.place}</bdi>" in shown] == []
+    assert [
+        one.reply.id for one in means if f"{one.reply.case}/{one.reply.place}</bdi>" in shown
+    ] == []
     assert shown.count('class="turns"') > 100
 
 
 @pytest.mark.usefixtures("no_browser")
-def test_another_embedder_is_named_and_pages_of_a_pdf_are_found(tmp_path: Path, monkeypatch: Any) -> None:
+def test_another_embedder_is_named_and_pages_of_a_pdf_are_found(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
     found = load_run(baseline_run(tmp_path / "run"))
-    signature = replace(found.summary.signature, protocol={**found.summary.signature.protocol, "embedder": "minilm@1"})
+    signature = replace(
+        found.summary.signature,
+        protocol={**found.summary.signature.protocol, "embedder": "minilm@1"},
+    )
     summary = replace(found.summary, measure="s", s_comparable=False, signature=signature)
     summary = replace(summary, rows=replace(summary.rows, s=summary.rows.lexical))
     made = replace(found, summary=summary)
@@ -441,7 +631,9 @@ def test_another_embedder_is_named_and_pages_of_a_pdf_are_found(tmp_path: Path, 
     list(write_dossier([tmp_path / "run"], tmp_path / "out"))
     assert (tmp_path / "out" / "dossier.html").read_text().count("S by minilm, not comparable") == 3
     pdf = tmp_path / "a.pdf"
-    pdf.write_bytes(b"\n2 0 obj\n<</Type /Page\n>>\n9 0 obj\n<</Type /Page\n>>\n<</part-1 [9 0 R /XYZ 6 7 0]>>")
+    pdf.write_bytes(
+        b"\n2 0 obj\n<</Type /Page\n>>\n9 0 obj\n<</Type /Page\n>>\n<</part-1 [9 0 R /XYZ 6 7 0]>>"
+    )
     assert page_numbers(pdf) == {"part-1": 2}
 
 

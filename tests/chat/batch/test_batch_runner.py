@@ -12,13 +12,23 @@ from unittest import mock
 
 import httpx2
 import pytest
-from batch_double import CALL_USD, KEY, PRICE, PROVIDERS, BatchDouble, Killed, fail_at, fates, requests
 from hypothesis import example, given
 from hypothesis import strategies as st
-from providers import Refused
 
 from h2htalk.data.files import AppendLog
 from h2htalk.errors import ConfigError, ModelCallError
+from support.doubles.batch_double import (
+    CALL_USD,
+    KEY,
+    PRICE,
+    PROVIDERS,
+    BatchDouble,
+    Killed,
+    fail_at,
+    fates,
+    requests,
+)
+from support.doubles.providers import Refused
 
 
 @pytest.mark.parametrize("broken", [0, 3])  # readings of results whose stream breaks
@@ -33,7 +43,9 @@ def test_replies_come_in_the_order_of_the_requests_each_settled_before_it_is_giv
     assert sorted(index for index, _ in seen) == [*range(40)]
     assert [still_open for _, still_open in seen] == [*range(39, -1, -1)]
     assert double.totals.usd_paid == double.bill
-    assert json.loads((double.folder / "calls.jsonl").read_text().splitlines()[-1])["succeeded"] == 40
+    assert (
+        json.loads((double.folder / "calls.jsonl").read_text().splitlines()[-1])["succeeded"] == 40
+    )
     assert "ignored" not in capsys.readouterr().err
     double.calls.clear()
     assert double.ask() == double.calls == []  # nothing is asked for, and no job is open
@@ -60,7 +72,9 @@ def test_what_asking_again_cannot_help_is_asked_once(
     assert found.usd_paid + (found.usd_possible or 0) >= double.bill
 
 
-def test_results_of_others_are_ignored_and_counted(double: BatchDouble, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_of_others_are_ignored_and_counted(
+    double: BatchDouble, capsys: pytest.CaptureFixture[str]
+) -> None:
     def repeat(call: str) -> None:
         if double.jobs and double.jobs[0].results and not double.extra:
             ours = double.jobs[0].results[0]
@@ -78,7 +92,9 @@ def test_results_of_others_are_ignored_and_counted(double: BatchDouble, capsys: 
     assert f"ignored {20 if double.provider == 'openai' else 10} results" in capsys.readouterr().err
 
 
-def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(double: BatchDouble) -> None:
+def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(
+    double: BatchDouble,
+) -> None:
     double.before = lambda call: [setattr(job, "archived", True) for job in double.jobs[:1]]
     assert double.ask("a") == ["re: a"]
     found = double.totals
@@ -87,12 +103,17 @@ def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(do
 
 
 def test_a_batch_that_might_pass_the_limit_is_not_sent(double: BatchDouble) -> None:
-    with pytest.raises(ConfigError, match=r"max_cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"):
+    with pytest.raises(
+        ConfigError, match=r"max_cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"
+    ):
         double.ask(*"abcdefgh", limit=Decimal("0.01"))
     assert (double.calls, double.totals.usd_committed, double.open_jobs) == ([], 0, [])
     double.fate = fates(b="expired")
     double.interrupted("a", "b")
-    assert double.ask("a", "b", limit=Decimal("0.001")) == ["re: a", "max_cost"]  # a later one keeps the others
+    assert double.ask("a", "b", limit=Decimal("0.001")) == [
+        "re: a",
+        "max_cost",
+    ]  # a later one keeps the others
     assert len(double.jobs) == 1
 
 
@@ -105,13 +126,17 @@ def test_trouble_that_no_call_survives_stops_the_run_and_is_free(double: BatchDo
     assert double.ask("a", "b") == ["re: a", "re: b"]
 
 
-def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(double: BatchDouble) -> None:
+def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(
+    double: BatchDouble,
+) -> None:
     def trouble(call: str) -> None:
         if double.jobs:
             raise httpx2.ConnectError("unplugged")
 
     double.before = trouble
-    with pytest.raises(ModelCallError, match=r"24 hours.*batch_0 is not lost, the same command attaches"):
+    with pytest.raises(
+        ModelCallError, match=r"24 hours.*batch_0 is not lost, the same command attaches"
+    ):
         double.ask("a")
     double.before, jobs = lambda call: None, [*double.jobs]
     double.jobs.clear()  # the key does not know it
@@ -133,7 +158,9 @@ def test_a_refused_job_is_free_and_an_error(double: BatchDouble, status: int) ->
 
 
 @pytest.mark.parametrize("status", [429, 529])
-def test_a_job_that_is_refused_for_now_is_sent_again_and_then_given_up(double: BatchDouble, status: int) -> None:
+def test_a_job_that_is_refused_for_now_is_sent_again_and_then_given_up(
+    double: BatchDouble, status: int
+) -> None:
     double.refuse_jobs(status, "busy", pauses=2)
     assert double.ask("a") == ["re: a"]
     double.refuse_jobs(status, "busy")
@@ -142,9 +169,13 @@ def test_a_job_that_is_refused_for_now_is_sent_again_and_then_given_up(double: B
     assert (double.totals.free, double.totals.open, len(double.jobs)) == (1, 0, 1)
 
 
-@pytest.mark.parametrize("junk", [[], "text", 5, None, {}, {"data": [5]}, {"data": [{"id": "batch_9"}]}, 503])
+@pytest.mark.parametrize(
+    "junk", [[], "text", 5, None, {}, {"data": [5]}, {"data": [{"id": "batch_9"}]}, 503]
+)
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_an_answer_that_describes_no_job_is_asked_for_again(double: BatchDouble, number: int, junk: object) -> None:
+def test_an_answer_that_describes_no_job_is_asked_for_again(
+    double: BatchDouble, number: int, junk: object
+) -> None:
     def before(call: str) -> None:
         if len(double.calls) == number:
             double.answers = [httpx2.Response(503 if junk == 503 else 200, json=junk)]
@@ -163,13 +194,19 @@ def test_a_folder_with_an_open_job_of_another_model_is_refused(double: BatchDoub
 
 def test_a_job_whose_validation_failed_is_a_free_error_with_its_first_lines(tmp_path: Path) -> None:
     openai = BatchDouble("openai", tmp_path)
-    openai.problems = [{"code": "invalid_json_line", "line": n, "message": f"Broken ({n})."} for n in range(1, 9)]
-    with pytest.raises(ConfigError, match=r"batch_0 was refused, nothing was charged: line 1: .*line 3.*5 more"):
+    openai.problems = [
+        {"code": "invalid_json_line", "line": n, "message": f"Broken ({n})."} for n in range(1, 9)
+    ]
+    with pytest.raises(
+        ConfigError, match=r"batch_0 was refused, nothing was charged: line 1: .*line 3.*5 more"
+    ):
         openai.ask("a")
     assert (openai.totals.free, openai.totals.open, openai.open_jobs) == (1, 0, [])
 
 
-def test_a_job_that_found_the_queue_full_waits_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_found_the_queue_full_waits_for_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     openai = BatchDouble("openai", tmp_path)
     monkeypatch.setattr(type(openai.jobs_api()), "most_calls", 2)
     full = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}
@@ -185,18 +222,26 @@ def claude(tmp_path: Path) -> BatchDouble:
     return BatchDouble("anthropic", tmp_path)
 
 
-def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(double: BatchDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(
+    double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced, path = [0], double.folder / "calls.jsonl"
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
     posts: list[bool] = []
-    double.before = lambda call: posts.append(not call.startswith("POST") or synced[-1] == path.stat().st_size > 0)
+    double.before = lambda call: posts.append(
+        not call.startswith("POST") or synced[-1] == path.stat().st_size > 0
+    )
     double.resume()
     assert {*posts} == {True}
 
 
-@pytest.mark.parametrize("broken", [None, *(Refused(status, "api_error", "broken") for status in (408, 500, 504))])
+@pytest.mark.parametrize(
+    "broken", [None, *(Refused(status, "api_error", "broken") for status in (408, 500, 504))]
+)
 @pytest.mark.parametrize("list_lag", [0.0, 40.0])
-def test_a_job_whose_id_never_arrived_is_found(double: BatchDouble, list_lag: float, broken: Refused | None) -> None:
+def test_a_job_whose_id_never_arrived_is_found(
+    double: BatchDouble, list_lag: float, broken: Refused | None
+) -> None:
     double.list_lag = list_lag
     double.after = fail_at(f"POST {double.place}", broken)
     if broken is None:
@@ -242,7 +287,9 @@ def test_jobs_of_others_are_not_ours(double: BatchDouble) -> None:
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-def test_a_job_that_was_made_before_ours_is_never_taken_for_ours(claude: BatchDouble, deleted: bool) -> None:
+def test_a_job_that_was_made_before_ours_is_never_taken_for_ours(
+    claude: BatchDouble, deleted: bool
+) -> None:
     """One of as many calls, whose results nobody can read, made ours possibly paid that was never made."""
     for seconds in (-3 * 24 * 3600.0, -30.0):
         older = claude.stranger(3, seconds)
@@ -257,8 +304,12 @@ def test_a_job_that_was_made_before_ours_is_never_taken_for_ours(claude: BatchDo
     claude.require_paid_once()
 
 
-@pytest.mark.parametrize("error", [httpx2.ReadError("cut"), Refused(500, "api_error", "x"), Refused(429, "slow", "x")])
-def test_a_job_that_cannot_be_read_for_now_is_asked_again(claude: BatchDouble, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [httpx2.ReadError("cut"), Refused(500, "api_error", "x"), Refused(429, "slow", "x")]
+)
+def test_a_job_that_cannot_be_read_for_now_is_asked_again(
+    claude: BatchDouble, error: Exception
+) -> None:
     claude.after = fail_at(f"POST {claude.place}")
     claude.killed()
     claude.now += 24 * 3600.0  # the list of jobs is surely up to date
@@ -271,7 +322,9 @@ def test_a_job_that_cannot_be_read_for_now_is_asked_again(claude: BatchDouble, e
     assert sum(call.endswith("/results") for call in claude.calls) > 1
 
 
-def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(claude: BatchDouble) -> None:
+def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(
+    claude: BatchDouble,
+) -> None:
     claude.after = fail_at(f"POST {claude.place}")
     claude.killed()
     claude.now += 30 * 24 * 3600.0
@@ -306,14 +359,26 @@ def killed_at(double: BatchDouble, kind: str, number: int, share: float) -> Iter
         if is_due():
             raise Killed
 
-    target = (AppendLog, "_write", write) if kind == "write" else (double, "after" if share else "before", call)
+    target = (
+        (AppendLog, "_write", write)
+        if kind == "write"
+        else (double, "after" if share else "before", call)
+    )
     with mock.patch.object(*target):
         yield
 
 
 WRITES = st.tuples(st.just("write"), st.integers(1, 24), st.sampled_from([0.0, 0.3, 0.9, 1.0]))
 CALLS = st.tuples(st.just("call"), st.integers(1, 12), st.sampled_from([0.0, 1.0]))
-FATES = ("ok", "ok", "ok expired ok", "expired ok", "overloaded ok", "uncomputed ok", "expired overloaded ok")
+FATES = (
+    "ok",
+    "ok",
+    "ok expired ok",
+    "expired ok",
+    "overloaded ok",
+    "uncomputed ok",
+    "expired overloaded ok",
+)
 
 
 @pytest.mark.slow
@@ -324,7 +389,12 @@ FATES = ("ok", "ok", "ok expired ok", "expired ok", "overloaded ok", "uncomputed
     samples=st.integers(1, 2),
     strangers=st.booleans(),
 )
-@example(kills=[("write", 4, 0.3), ("call", 3, 1.0)], words=["ok", "expired ok"], samples=2, strangers=True)
+@example(
+    kills=[("write", 4, 0.3), ("call", 3, 1.0)],
+    words=["ok", "expired ok"],
+    samples=2,
+    strangers=True,
+)
 def test_killed_anywhere_every_call_is_paid_once(
     provider: str,
     kills: list[tuple[str, int, float]],
@@ -336,13 +406,21 @@ def test_killed_anywhere_every_call_is_paid_once(
     """Whatever byte of a journal or call of the API a run is killed at, however often: in the end every request has
     its reply, nothing that is stored was asked for again, and the store says what the provider charged."""
     # Anthropic has a result for every request.
-    words = [fate.replace("uncomputed", "expired") if provider == "anthropic" else fate for fate in words]
+    words = [
+        fate.replace("uncomputed", "expired") if provider == "anthropic" else fate for fate in words
+    ]
     orders = {f"item {number}": fate for number, fate in enumerate(words)}
-    asked, each = requests(*orders, samples=samples), samples if provider == "anthropic" else 1  # calls of an item
+    asked, each = (
+        requests(*orders, samples=samples),
+        samples if provider == "anthropic" else 1,
+    )  # calls of an item
     double = BatchDouble(provider, tmp_path_factory.mktemp("killed"), fates(each, **orders), asked)
     bounds = [double.api.bound(call) for call in double.api.calls(asked)]
     # No more than one batch of everything may cost: what a kill leaves reserved would otherwise be in the way.
-    limit = sum((PRICE.worst(one.input_tokens, one.output_tokens, batch=True) or 0 for one in bounds), Decimal(0))
+    limit = sum(
+        (PRICE.worst(one.input_tokens, one.output_tokens, batch=True) or 0 for one in bounds),
+        Decimal(0),
+    )
     if strangers:
         double.stranger(len(asked), -5.0)
     for kind, number, share in kills:

@@ -31,8 +31,18 @@ COUNTS = st.integers(0, 10**7)
         (SONNET, Usage(1_000_000 // 5, 0), False, "0.6"),
         # 400 plain, 300 read, 200 written for minutes, 100 for an hour: each at its own price.
         (SONNET, Usage(1000, 0, 300, 200, 100), False, "0.00264"),
-        (SONNET, Usage(1000, 100, reasoning_tokens=90), False, "0.0045"),  # reasoning is part of the output
-        (BARE, Usage(1000, 100, 800), False, "0.0035"),  # no price for reading the cache: as any input
+        (
+            SONNET,
+            Usage(1000, 100, reasoning_tokens=90),
+            False,
+            "0.0045",
+        ),  # reasoning is part of the output
+        (
+            BARE,
+            Usage(1000, 100, 800),
+            False,
+            "0.0035",
+        ),  # no price for reading the cache: as any input
         # What is not known is unknown and not zero.
         (SONNET, Usage(None, 10), False, None),
         (SONNET, Usage(10, None), False, None),
@@ -42,11 +52,18 @@ COUNTS = st.integers(0, 10**7)
         (SONNET, Usage(100, 1, 60, 50), False, None),  # more from the cache than there is
     ],
 )
-def test_a_call_costs_its_parts_at_their_prices(price: Price, usage: Usage, batch: bool, dollars: str | None) -> None:
+def test_a_call_costs_its_parts_at_their_prices(
+    price: Price, usage: Usage, batch: bool, dollars: str | None
+) -> None:
     assert price.cost(usage, batch) == (Decimal(dollars) if dollars else None)
 
 
-@given(rates=st.tuples(*[RATES] * 5), batch=st.booleans(), counts=st.tuples(*[COUNTS] * 5), spare=COUNTS)
+@given(
+    rates=st.tuples(*[RATES] * 5),
+    batch=st.booleans(),
+    counts=st.tuples(*[COUNTS] * 5),
+    spare=COUNTS,
+)
 def test_the_worst_case_is_never_passed_and_no_digit_is_lost(
     rates: tuple[Decimal, ...], batch: bool, counts: tuple[int, ...], spare: int
 ) -> None:
@@ -55,7 +72,10 @@ def test_the_worst_case_is_never_passed_and_no_digit_is_lost(
     if not batch:
         cached[-1] = 0  # caches of an hour are asked for in batches only
     usage = Usage(plain + sum(cached), output, *cached)
-    cost, worst = price.cost(usage, batch), price.worst(plain + sum(cached) + spare, output + spare, batch)
+    cost, worst = (
+        price.cost(usage, batch),
+        price.worst(plain + sum(cached) + spare, output + spare, batch),
+    )
     assert cost <= worst
     tokens = zip((plain, output, *cached), rates, strict=True)
     exact = sum((n * Fraction(rate) for n, rate in tokens), Fraction()) / 10**6
@@ -79,9 +99,13 @@ def test_a_file_of_the_users_is_laid_over_the_bundled_one(tmp_path: Path) -> Non
         Decimal(1), Decimal(2), batch=Decimal("0.75"), max_input_tokens=1000, date="2027-01-31"
     )
     # The whole entry is replaced, and a TOML number is the decimal that stands there.
-    assert prices.models.get("openai:gpt-4o") == Price(Decimal("0.15"), Decimal(3), date="2027-01-31")
+    assert prices.models.get("openai:gpt-4o") == Price(
+        Decimal("0.15"), Decimal(3), date="2027-01-31"
+    )
     bundled = load_prices()
-    assert prices.models.get("anthropic:claude-haiku-4-5") == bundled.models.get("anthropic:claude-haiku-4-5")
+    assert prices.models.get("anthropic:claude-haiku-4-5") == bundled.models.get(
+        "anthropic:claude-haiku-4-5"
+    )
     assert len(prices.models) == len(bundled.models) + 1
 
 

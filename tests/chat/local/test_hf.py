@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, TINY, VOCABULARY, write_tiny_llama
 
 from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.local.chat_template import fold_system
@@ -20,6 +19,14 @@ from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampli
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
+from support.tiny_llama import (
+    CONTEXT,
+    NO_SYSTEM_TEMPLATE,
+    SYSTEM_DROPPING_TEMPLATE,
+    TINY,
+    VOCABULARY,
+    write_tiny_llama,
+)
 
 pytestmark = pytest.mark.local
 torch = pytest.importorskip("torch", reason="hf: needs torch")
@@ -40,8 +47,12 @@ def chat(checkpoint: Path) -> Chat:
 
 def ask(number: int, sampling: Sampling = GREEDY, words: int | None = None) -> Request:
     """Requests of many lengths: the number decides how long the user's message is."""
-    text = "Good morning, " * (number * 5 % 7 if words is None else words) + f"how was day {number}?"
-    return Request(f"item-{number}", (Message("system", "Be kind."), Message("user", text)), sampling)
+    text = (
+        "Good morning, " * (number * 5 % 7 if words is None else words) + f"how was day {number}?"
+    )
+    return Request(
+        f"item-{number}", (Message("system", "Be kind."), Message("user", text)), sampling
+    )
 
 
 def alone(chat: Chat, requests: list[Request]) -> list[Outcome]:
@@ -55,7 +66,9 @@ def test_greedy_text_is_what_generate_gives(chat: Chat, checkpoint: Path) -> Non
     requests, expected = [ask(number) for number in range(4)], []
     for request in requests:
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
-        inputs = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")
+        inputs = tokenizer.apply_chat_template(
+            turns, add_generation_prompt=True, return_tensors="pt"
+        )
         output = model.generate(**inputs, max_new_tokens=12, do_sample=False, pad_token_id=0)
         prompt = inputs["input_ids"].shape[1]
         expected.append((tokenizer.decode(output[0, prompt:], skip_special_tokens=True), prompt))
@@ -64,8 +77,12 @@ def test_greedy_text_is_what_generate_gives(chat: Chat, checkpoint: Path) -> Non
     assert len(set(expected)) > 1
 
 
-def test_neighbours_and_parts_change_nothing(chat: Chat, checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = [ask(n, Sampling(float(n % 4 == 3), 0.9, 3 + n % 5, seed=3)) for n in range(8)]  # greedy and drawn
+def test_neighbours_and_parts_change_nothing(
+    chat: Chat, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [
+        ask(n, Sampling(float(n % 4 == 3), 0.9, 3 + n % 5, seed=3)) for n in range(8)
+    ]  # greedy and drawn
     expected = alone(chat, requests)
     assert open_chat(f"hf:{checkpoint}", ChatOptions(concurrency=3)).complete(requests) == expected
     assert chat.complete(requests) == expected
@@ -93,7 +110,9 @@ def test_a_sample_depends_on_its_own_seed_alone(chat: Chat, top_p: float) -> Non
         (0.5, 1.0, [4 / 38, 25 / 38, 9 / 38, 0]),  # odds are squared
     ],
 )
-def test_frequencies_are_those_of_the_distribution(temperature: float, top_p: float, shares: list[float]) -> None:
+def test_frequencies_are_those_of_the_distribution(
+    temperature: float, top_p: float, shares: list[float]
+) -> None:
     draw = _SeededDraw(range(4000), temperature, top_p, "cpu")
     logits = torch.tensor([0.2, 0.5, 0.3, 0.0]).log().expand(4000, 4)
     tokens = draw(None, logits).argmax(-1)
@@ -133,7 +152,9 @@ def test_what_cannot_be_asked_fails_and_the_others_go_on(tmp_path: Path) -> None
     requests = [ask(1), ask(2, words=200), ask(3, Sampling(max_tokens=CONTEXT)), twice]
     fine, *failed = chat.complete(requests)
     assert fine == chat.complete([ask(1)])[0]
-    assert [one.reason for one in failed if isinstance(one, Failure)] == ["context_length"] * 2 + ["chat_template"]
+    assert [one.reason for one in failed if isinstance(one, Failure)] == ["context_length"] * 2 + [
+        "chat_template"
+    ]
     assert re.search(rf"more than the model's {CONTEXT}.*must alternate", str(failed))
 
 
@@ -159,9 +180,14 @@ def test_a_batch_that_does_not_fit_is_halved(checkpoint: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "own"),
-    [("MistralConfig", {"sliding_window": 16}), ("Lfm2Config", {"layer_types": ["conv", "full_attention"]})],
+    [
+        ("MistralConfig", {"sliding_window": 16}),
+        ("Lfm2Config", {"layer_types": ["conv", "full_attention"]}),
+    ],
 )
-def test_other_architectures_keep_their_rows_apart(kind: str, own: dict[str, Any], tmp_path: Path) -> None:
+def test_other_architectures_keep_their_rows_apart(
+    kind: str, own: dict[str, Any], tmp_path: Path
+) -> None:
     config = getattr(transformers, kind)(**TINY, **own)
     chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'tiny', config=config)}")
     requests = [ask(number, Sampling(max_tokens=4 + number)) for number in range(8)]
@@ -171,13 +197,21 @@ def test_other_architectures_keep_their_rows_apart(kind: str, own: dict[str, Any
 
 
 @pytest.mark.parametrize("template", [NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE])
-def test_without_a_system_role_its_text_goes_to_the_user(chat: Chat, template: str, tmp_path: Path) -> None:
+def test_without_a_system_role_its_text_goes_to_the_user(
+    chat: Chat, template: str, tmp_path: Path
+) -> None:
     folding = open_chat(f"hf:{write_tiny_llama(tmp_path / 'gemma', template)}")
     assert (folding.subject["system_role"], chat.subject["system_role"]) == ("folded", "native")
     folded = Request("x", (Message("user", "Be kind.\n\nHow are you?"),), GREEDY)
-    with_system = Request("x", (Message("system", "Be kind."), Message("user", "How are you?")), GREEDY)
+    with_system = Request(
+        "x", (Message("system", "Be kind."), Message("user", "How are you?")), GREEDY
+    )
     assert folding.complete([with_system]) == chat.complete([folded])
-    hello, reply, system = Message("user", "Hello"), Message("assistant", "Hi"), Message("system", "Be kind.")
+    hello, reply, system = (
+        Message("user", "Hello"),
+        Message("assistant", "Hi"),
+        Message("system", "Be kind."),
+    )
     assert fold_system([Message("system", ""), hello, reply]) == [hello, reply]
     assert fold_system([system, hello, reply]) == [Message("user", "Be kind.\n\nHello"), reply]
     assert fold_system([system, reply, hello]) == [Message("user", "Be kind."), reply, hello]
@@ -186,9 +220,16 @@ def test_without_a_system_role_its_text_goes_to_the_user(chat: Chat, template: s
 
 def test_the_subject_names_weights_template_engine_and_device(checkpoint: Path, chat: Chat) -> None:
     subject = chat.subject
-    assert (subject["engine"], subject["model"], subject["precision"]) == ("hf", "tiny-llama", "float32")
+    assert (subject["engine"], subject["model"], subject["precision"]) == (
+        "hf",
+        "tiny-llama",
+        "float32",
+    )
     assert len(subject["weights_sha256"]) == len(subject["chat_template_sha256"]) == 64
-    assert subject["engine_version"] == f"transformers {transformers.__version__}, torch {torch.__version__}"
+    assert (
+        subject["engine_version"]
+        == f"transformers {transformers.__version__}, torch {torch.__version__}"
+    )
     assert str(checkpoint.parent) not in str(dict(subject))
 
 
@@ -214,11 +255,15 @@ def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_offline")
-def test_a_folder_is_read_without_the_network_and_without_a_word(tiny: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_is_read_without_the_network_and_without_a_word(
+    tiny: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     capfd.readouterr()
     chat = open_chat(f"hf:{tiny}")
     asked = (Message("user", "Good morning, how are you?"),)
-    chat.complete([Request("a", asked, Sampling(max_tokens=5)), Request("b", asked, Sampling(0.7, 0.9, 5))])
+    chat.complete(
+        [Request("a", asked, Sampling(max_tokens=5)), Request("b", asked, Sampling(0.7, 0.9, 5))]
+    )
     assert capfd.readouterr() == ("", "")
 
 
@@ -240,16 +285,26 @@ def test_a_model_that_is_not_there(name: str, advice: str) -> None:
 # What happened to a file (None: it is gone) -> the one line of advice.
 DAMAGED: dict[str, tuple[str, bytes | None, str]] = {
     # It says what ends an answer: without it the model would write on to its budget.
-    "generation config": ("generation_config.json", b'{"eos_token_id": [0, ', "generation_config.json"),
+    "generation config": (
+        "generation_config.json",
+        b'{"eos_token_id": [0, ',
+        "generation_config.json",
+    ),
     "tokenizer": ("tokenizer.json", None, "tokenizer.json is missing or damaged; check that"),
     "weights": ("model.safetensors", b"half", "check that the checkpoint is complete"),
     "no weights": ("model.safetensors", None, "contains no *.safetensors"),
-    "own code": ("config.json", b'{"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}', "which h2htalk never"),
+    "own code": (
+        "config.json",
+        b'{"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}',
+        "which h2htalk never",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_checkpoint_is_one_line_of_advice_and_its_code_is_never_run(name: str, tiny: Path) -> None:
+def test_a_damaged_checkpoint_is_one_line_of_advice_and_its_code_is_never_run(
+    name: str, tiny: Path
+) -> None:
     file, content, advice = DAMAGED[name]
     (tiny / "own.py").write_text("raise SystemExit('this code was run')")
     (tiny / file).unlink()
@@ -275,9 +330,17 @@ def test_missing_weights_are_not_made_up(tiny: Path) -> None:
 
 def test_an_edited_setting_is_another_model_in_the_signature(tiny: Path) -> None:
     found = [describe_checkpoint("hf", str(tiny)).identity()]
-    for name in ("config.json", "generation_config.json", "tokenizer.json", "README.md"):  # answers ignore the last
+    for name in (
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "README.md",
+    ):  # answers ignore the last
         with (tiny / name).open("a") as file:
             file.write("\n")
         found.append(describe_checkpoint("hf", str(tiny)).identity())
-    assert [len({one[key] for one in found}) for key in ("weights_sha256", "settings_sha256")] == [1, 4]
+    assert [len({one[key] for one in found}) for key in ("weights_sha256", "settings_sha256")] == [
+        1,
+        4,
+    ]
     assert found[-1] == found[-2]

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from kills import wait_until
-from vllm_double import alive, family, install, wait_until_gone
 
 from h2htalk.chat.vllm.engine import VLLMServer
 from h2htalk.errors import ConfigError
+from support.doubles.vllm_double import alive, family, install, wait_until_gone
+from support.kills import wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
 
@@ -42,7 +42,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_closing_ends_all_processes_and_nobody_else_can_connect(folder: Path) -> None:
     """Its worker is in a session of its own and outlives the server: the supervisor finds it all the same."""
     before = family(os.getpid())
-    server = VLLMServer("vllm:tiny", {"enforce_eager": True, "trust_remote_code": False, "seed": 0}, os.environ)
+    server = VLLMServer(
+        "vllm:tiny", {"enforce_eager": True, "trust_remote_code": False, "seed": 0}, os.environ
+    )
     processes = [pid for pid in family(os.getpid()) if pid not in before]
     assert len(processes) >= 3
     assert server.context == 256
@@ -59,7 +61,9 @@ def test_closing_ends_all_processes_and_nobody_else_can_connect(folder: Path) ->
     assert not list(folder.iterdir())
 
 
-def test_a_start_that_fails_names_the_cause_and_the_log(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_fails_names_the_cause_and_the_log(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server's last words are only that its engine failed; the engine's own error lies before."""
     monkeypatch.setenv("VLLM_DOUBLE", "fails")
     before = family(os.getpid())
@@ -85,7 +89,9 @@ def test_when_the_parent_is_killed_all_processes_end(
     # The supervisor, the server, its worker; and the process that the parent forked.
     wait_until(lambda: len(family(parent.pid)) >= (3 if mode else 4), "processes are missing")
     processes = family(parent.pid)
-    forked = [pid for pid in processes if b"-c" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")]
+    forked = [
+        pid for pid in processes if b"-c" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    ]
     parent.send_signal(number)
     parent.wait()
     parent.stdout.close()

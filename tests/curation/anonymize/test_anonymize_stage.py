@@ -8,11 +8,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from curation_made import all_bytes, dialogue, gathered
-from tables import table
 
 from h2htalk.curation.anonymize.engine.analyzer import (
     MARGIN,
@@ -37,6 +35,8 @@ from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
+from support.curations import all_bytes, dialogue, gathered
+from support.tables import table
 
 KEY = b"k" * 32
 
@@ -58,7 +58,13 @@ def test_presidios_analyzer_finds_what_the_stage_finds() -> None:
     assert sorted((r.start, r.end, r.entity_type, r.score) for r in results) == [
         (s.start, s.end, s.type, s.score) for s in find_in_dialogue([text], "zh").spans[0]
     ]
-    assert {r.entity_type for r in results} == {"PERSON", "EMAIL_ADDRESS", "PHONE_NUMBER", "QQ", "ADDRESS"}
+    assert {r.entity_type for r in results} == {
+        "PERSON",
+        "EMAIL_ADDRESS",
+        "PHONE_NUMBER",
+        "QQ",
+        "ADDRESS",
+    }
 
 
 def _anonymized(text: str, **operators: str) -> str:
@@ -93,14 +99,20 @@ find_in_dialogue(["我叫张伟，电话13812345678，住在和平里小区6栋1
 print([name for name in ("torch", "transformers", "gliner") if name in sys.modules])
 print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) // 1024)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
     imported, megabytes = done.stdout.split("\n")[:2]
     assert imported == "[]"
-    assert int(megabytes) <= 410  # 402 with the oldest versions of what it needs
+    assert (
+        int(megabytes) <= 430
+    )  # 402 to 412 with the oldest versions of what it needs, 268 with today's
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [0, WINDOW - MARGIN - 5, WINDOW - 8, 2 * WINDOW - 3 * MARGIN + 4, 3 * WINDOW])
+@pytest.mark.parametrize(
+    "place", [0, WINDOW - MARGIN - 5, WINDOW - 8, 2 * WINDOW - 3 * MARGIN + 4, 3 * WINDOW]
+)
 def test_a_value_is_found_wherever_a_long_text_is_cut(place: int) -> None:
     filler = "今天天气不错，" * (5 * WINDOW // 7)
     text = filler[:place] + "我叫张伟，电话13812345678。" + filler[place:]
@@ -112,7 +124,10 @@ def test_a_value_is_found_wherever_a_long_text_is_cut(place: int) -> None:
 
 def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list[str]]:
     data = find_in_dialogue(texts, language, allow=allow)
-    return [[text[s.start : s.end] for s in spans] for text, spans in zip(texts, data.spans, strict=True)]
+    return [
+        [text[s.start : s.end] for s in spans]
+        for text, spans in zip(texts, data.spans, strict=True)
+    ]
 
 
 def test_a_value_is_marked_wherever_it_is_and_names_that_stay_are_not() -> None:
@@ -128,7 +143,9 @@ def test_a_value_is_marked_wherever_it_is_and_names_that_stay_are_not() -> None:
 
 
 def test_companions_and_leaks_in_a_dialogue() -> None:
-    said = marked("en", "my cousin Nora Smith called", "Nora: how are you?", allow=("Nora Vale", "Nora"))
+    said = marked(
+        "en", "my cousin Nora Smith called", "Nora: how are you?", allow=("Nora Vale", "Nora")
+    )
     assert said == [["Nora Smith"], []]
     # The leak check was blind to disguised values; names that stay are no leak.
     data = find_in_dialogue(["my friend Harry Kowalczyk, 415-555-2671"], "en")
@@ -147,7 +164,11 @@ def test_companions_and_leaks_in_a_dialogue() -> None:
     assert companion_names(["Nora Vale", "艾薇"]) == ["Nora Vale", "Nora", "艾薇"]
     assert stays("Hi John", "en", "John Lewis") == []
     # A child introduced by a word is replaced everywhere.
-    said = ["我儿子叫豆豆，今年三岁，最近总是哭闹。", "豆豆哭闹的时候你怎么做？", "我抱着豆豆走来走去。"]
+    said = [
+        "我儿子叫豆豆，今年三岁，最近总是哭闹。",
+        "豆豆哭闹的时候你怎么做？",
+        "我抱着豆豆走来走去。",
+    ]
     assert marked("zh", *said) == [["豆豆"]] * 3
 
 
@@ -170,7 +191,9 @@ def texts(outcome: Kept) -> list[str]:
 
 
 def test_messages_prompt_and_audit_speak_of_the_same_other_person() -> None:
-    record = EMILY | {"metadata": {"system": "You are Nora Vale, Emily Carter's friend.", "date": "2023-04-27"}}
+    record = EMILY | {
+        "metadata": {"system": "You are Nora Vale, Emily Carter's friend.", "date": "2023-04-27"}
+    }
     outcome = kept(record)
     said = texts(outcome)
     name = said[0].removeprefix("my name is ").split(",")[0]
@@ -188,7 +211,15 @@ def test_messages_prompt_and_audit_speak_of_the_same_other_person() -> None:
     assert outcome.audit is not None
     spans = outcome.audit["spans"]
     assert len(spans) == 6
-    assert {key for span in spans for key in span} == {"message", "field", "start", "end", "type", "score", "found_by"}
+    assert {key for span in spans for key in span} == {
+        "message",
+        "field",
+        "start",
+        "end",
+        "type",
+        "score",
+        "found_by",
+    }
     said = texts(outcome)
     first = next(span for span in spans if span.get("message") == 3)
     assert said[2][first["start"] : first["end"]] == said[1][3 : said[1].index("!")].lower()
@@ -204,10 +235,17 @@ def test_names_that_stay_and_names_that_go() -> None:
     record["provenance"] = {"source": "emily", "row": 5, "person": "emily-p0003"}
     assert "Emily" not in str(texts(kept(record)))
     # An allowed name kept its first word for everybody.
-    assert "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]
+    assert (
+        "John"
+        not in texts(
+            kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"])
+        )[1]
+    )
 
 
-def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_found_with_little_evidence_are_tagged_for_review(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(DialogueText, "names", [Span(0, 5, "PERSON", 0.5)])
     outcome = kept(dialogue(3, "Zorbo came by.", "Oh?"))
     assert outcome.tags == ("review",)
@@ -222,23 +260,36 @@ def test_a_value_that_is_still_to_be_read_rejects_the_dialogue_without_its_text(
 
 
 @pytest.mark.parametrize(("metadata", "said", "gone"), table("curation", "names_in_metadata"))
-def test_a_name_in_metadata_is_replaced_in_every_message(metadata: dict[str, Any], said: str, gone: list[str]) -> None:
-    record = dialogue(5, said, "ok") | {"metadata": metadata, "language": "en" if said.isascii() else "zh"}
+def test_a_name_in_metadata_is_replaced_in_every_message(
+    metadata: dict[str, Any], said: str, gone: list[str]
+) -> None:
+    record = dialogue(5, said, "ok") | {
+        "metadata": metadata,
+        "language": "en" if said.isascii() else "zh",
+    }
     outcome = kept(record, name_keys=("patient",))
     assert (texts(outcome)[0] == said) is not bool(gone)
-    assert not [name for name in gone if name in json.dumps(outcome.record, ensure_ascii=False).lower()]
+    assert not [
+        name for name in gone if name in json.dumps(outcome.record, ensure_ascii=False).lower()
+    ]
 
 
 @pytest.mark.parametrize("name", ["Grace", "Will", "Joy", "X", "hope", "🙂 7", "王", "love " * 20])
 def test_a_name_that_is_a_word_or_a_letter_stayed_in_its_field(name: str) -> None:
-    outcome = kept(dialogue(5, "the will to hope and love", f"Hello {name}, good.") | {"metadata": {"name": name}})
+    outcome = kept(
+        dialogue(5, "the will to hope and love", f"Hello {name}, good.")
+        | {"metadata": {"name": name}}
+    )
     assert outcome.record["metadata"]["name"] != name
     assert texts(outcome)[0] == "the will to hope and love"
     assert name not in ("Grace", "Will", "Joy") or name not in texts(outcome)[1]
 
 
 def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None:
-    said = [dialogue(1, "我叫李思琪，艾薇你好", "思琪你好，我是艾薇", source=name) for name in ("one", "two")]
+    said = [
+        dialogue(1, "我叫李思琪，艾薇你好", "思琪你好，我是艾薇", source=name)
+        for name in ("one", "two")
+    ]
     said = [record | {"language": "zh"} for record in said]
     spec = _spec(tmp_path, companions=("艾薇",))
     workspace = gathered(tmp_path / "w", said)
@@ -249,28 +300,64 @@ def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None
     assert "思琪" not in "".join(first)
 
 
-def _spec(path: Path, companions: tuple[str, ...] = (), countries: tuple[str, ...] = (), **options: Any) -> CurateSpec:
-    source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions, countries=countries)
-    return CurateSpec(str(path / "w"), sections=(GatherSettings((source,)), AnonymizeSettings(**options)))
+@pytest.mark.parametrize(("talk", "stays"), [("personal", False), ("public", True)])
+def test_a_sources_talk_precedes_that_of_the_settings(
+    tmp_path: Path, talk: str, stays: bool
+) -> None:
+    text = "so i finally blocked dmitri. felt good for like ten minutes"
+    record = dialogue(1, text, "ok") | {"provenance": {"source": "one"}}
+    workspace = gathered(tmp_path / "w", [record])
+    settings = {"personal": "public", "public": "personal"}[talk]
+    source = Source("one", "x.jsonl", "messages", "en", "CC0-1.0", talk=cast(Any, talk))
+    sections = (GatherSettings((source,)), AnonymizeSettings(talk=cast(Any, settings)))
+    spec = CurateSpec(str(tmp_path / "w"), sections=sections)
+    run_stage(make_stage(spec, workspace, workspace.open_key()), workspace, processes=1)
+    (kept_record,) = workspace.stage("anonymize").records()
+    assert (kept_record["messages"][0]["content"] == text) is stays
+
+
+def _spec(
+    path: Path, companions: tuple[str, ...] = (), countries: tuple[str, ...] = (), **options: Any
+) -> CurateSpec:
+    source = Source(
+        "one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions, countries=countries
+    )
+    return CurateSpec(
+        str(path / "w"), sections=(GatherSettings((source,)), AnonymizeSettings(**options))
+    )
 
 
 def test_every_dialogue_has_another_person_and_no_file_has_a_secret(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}") for n in range(1, 9)])
+    workspace = gathered(
+        tmp_path, [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}") for n in range(1, 9)]
+    )
     key = workspace.open_key()
     counts = run_stage(make_stage(_spec(tmp_path), workspace, key), workspace, processes=1)
     assert (counts.read, counts.kept) == (8, 8)
     made = all_bytes(workspace.stage("anonymize"))
-    names = {line.split(b"my name is ")[1].split(b",")[0] for line in made["kept/part-00000.jsonl"].splitlines()}
+    names = {
+        line.split(b"my name is ")[1].split(b",")[0]
+        for line in made["kept/part-00000.jsonl"].splitlines()
+    }
     assert len(names) == 3
-    assert [one for one in (key, key.hex().encode(), b"Emily") if one in b"".join(made.values())] == []
+    assert [
+        one for one in (key, key.hex().encode(), b"Emily") if one in b"".join(made.values())
+    ] == []
 
 
 def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, [dialogue(1, "my name is Emily Carter, staff number ST-12345", "Thanks, ST-12345")])
+    workspace = gathered(
+        tmp_path,
+        [dialogue(1, "my name is Emily Carter, staff number ST-12345", "Thanks, ST-12345")],
+    )
     pattern = "{name: number, regex: 'ST-[0-9]{5}', score: 1}"
     entry = f"name: Staff, supported_entity: STAFF_ID, patterns: [{pattern}]"
     (tmp_path / "my.yaml").write_text(f"recognizers: [{{{entry}}}]")
-    spec = _spec(tmp_path, recognizers=str(tmp_path / "my.yaml"), operators={"PERSON": "keep", "STAFF_ID": "mask"})
+    spec = _spec(
+        tmp_path,
+        recognizers=str(tmp_path / "my.yaml"),
+        operators={"PERSON": "keep", "STAFF_ID": "mask"},
+    )
     run_stage(make_stage(spec, workspace, KEY), workspace, processes=1)
     (record,) = workspace.stage("anonymize").records()
     said = ["my name is Emily Carter, staff number ********", "Thanks, ********"]
@@ -281,11 +368,16 @@ def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"operators": {"PHONE_NUMBR": "redact"}}, "no type 'PHONE_NUMBR'; did you mean 'PHONE_NUMBER'"),
+        (
+            {"operators": {"PHONE_NUMBR": "redact"}},
+            "no type 'PHONE_NUMBR'; did you mean 'PHONE_NUMBER'",
+        ),
         ({"countries": ("DE", "ZZ")}, "source 'one': countries: no country 'ZZ'"),
     ],
 )
-def test_an_unknown_type_or_country_did_nothing(tmp_path: Path, options: dict[str, Any], told: str) -> None:
+def test_an_unknown_type_or_country_did_nothing(
+    tmp_path: Path, options: dict[str, Any], told: str
+) -> None:
     with pytest.raises(ConfigError, match=told):
         make_stage(_spec(tmp_path, **options), gathered(tmp_path, [EMILY]), KEY)
 

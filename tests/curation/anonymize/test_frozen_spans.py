@@ -20,7 +20,9 @@ def found_again() -> str:
     lines = []
     for line in FROZEN.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        spans = [[span.type, span.start, span.end] for span in find_spans(row["text"], row["language"])]
+        spans = [
+            [span.type, span.start, span.end] for span in find_spans(row["text"], row["language"])
+        ]
         lines.append(json.dumps({**row, "spans": spans}, ensure_ascii=False) + "\n")
     return "".join(lines)
 

@@ -6,22 +6,28 @@ The sets in `golden` were written before any rule, those in `sets` are the ones 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import re
+import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from h2htalk.curation.anonymize.chinese import recognizer as chinese
-from h2htalk.curation.anonymize.engine.analyzer import find_spans
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, find_spans
 from h2htalk.curation.anonymize.english import recognizer as english
 from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.data.languages import LANGUAGES
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(Path(__file__).parents[3] / "tools/private"))
+import esconv_dialogues  # noqa: E402
+
 FOLDERS = {"pii": HERE.parent / "golden", "negatives": HERE.parent / "golden"}
 STRUCTURED = {  # a web address without an account, which the golden sets label, stays
     *("EMAIL_ADDRESS", "PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER"),
@@ -42,7 +48,14 @@ def found(name: str, language: str) -> list[tuple[dict[str, Any], list[Span]]]:
 @pytest.mark.parametrize(
     ("name", "language", "types", "form", "recall", "precision"),
     [
-        ("pii", "en", STRUCTURED, "plain", 0.985, 0.98),  # English customer numbers, .3 %, are not looked for
+        (
+            "pii",
+            "en",
+            STRUCTURED,
+            "plain",
+            0.985,
+            0.98,
+        ),  # English customer numbers, .3 %, are not looked for
         ("pii", "zh", STRUCTURED, "plain", 0.99, 0.98),
         *(("pii", language, STRUCTURED, "hostile", 0.90, 0.95) for language in LANGUAGES),
         ("pii", "en", {"PERSON"}, None, 0.82, 0.60),
@@ -57,21 +70,46 @@ def found(name: str, language: str) -> list[tuple[dict[str, Any], list[Span]]]:
         ("dev_names", "zh", {"PERSON"}, None, 0.90, 0.96),
         ("dev_names", "zh", {"ADDRESS"}, None, 0.94, 0.97),
         # Seven Chinese sentences hold toll-free numbers, which are nobody's own.
-        *(("dev_structured", lang, NUMBERS, form, 0.97, 0.99) for lang in LANGUAGES for form in ("plain", "hostile")),
+        *(
+            ("dev_structured", lang, NUMBERS, form, 0.97, 0.99)
+            for lang in LANGUAGES
+            for form in ("plain", "hostile")
+        ),
     ],
 )
 def test_personal_data(
     name: str, language: str, types: set[str], form: str | None, recall: float, precision: float
 ) -> None:
-    chosen = [(row["spans"], spans) for row, spans in found(name, language) if form in (None, row.get("form"))]
-    alike = [(g, s) for gold, spans in chosen for g in gold for s in spans if s.type == g["type"] in types]
-    pairs = [(g, s) for g, s in alike if s.start < g["end"] and g["start"] < s.end]
-    hits = [g for g, s in pairs if name != "dev_structured" or (s.start, s.end) == (g["start"], g["end"])]
-    gold = sum(one["type"] in types for own, _ in chosen for one in own)
-    claimed = sum(one.type in types for _, own in chosen for one in own)
+    gold = 0
+    claimed = 0
+    recalled = 0
+    right = 0
+    for row, spans in found(name, language):
+        if form not in (None, row.get("form")):
+            continue
+        labels = [label for label in row["spans"] if label["type"] in types]
+        claims = [span for span in spans if span.type in types]
+        gold += len(labels)
+        claimed += len(claims)
+        for label in labels:
+            alike = [span for span in claims if _overlaps(label, span)]
+            if name == "dev_structured":
+                alike = [
+                    span
+                    for span in alike
+                    if (span.start, span.end) == (label["start"], label["end"])
+                ]
+            recalled += bool(alike)
+        for span in claims:
+            right += any(_overlaps(label, span) for label in labels)
     assert gold >= 100
-    assert len({id(one) for one in hits}) / gold >= recall
-    assert len({id(one) for _, one in pairs}) / claimed >= precision
+    assert recalled / gold >= recall
+    assert right / claimed >= precision
+
+
+def _overlaps(label: dict[str, Any], span: Span) -> bool:
+    """Whether a span has the type of a label, and shares characters with it."""
+    return span.type == label["type"] and span.start < label["end"] and label["start"] < span.end
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -79,17 +117,20 @@ def test_sentences_without_a_leaked_character(language: str) -> None:
     """Those whose only leak is an organisation are apart: one without strong evidence stays on purpose."""
     leaking = organizations = 0
     for row, spans in found("pii", language):
-        covered = {at for span in spans for at in range(span.start, span.end)}
-        leaks = {
-            gold["type"]
-            for gold in row["spans"]
-            for at in range(gold["start"], gold["end"])
-            if at not in covered and not row["text"][at].isspace()
-        }
+        covered: set[int] = set()
+        for span in spans:
+            covered.update(range(span.start, span.end))
+        leaks: set[str] = set()
+        for label in row["spans"]:
+            for position in range(label["start"], label["end"]):
+                if position not in covered and not row["text"][position].isspace():
+                    leaks.add(label["type"])
         leaking += bool(leaks - {"ORGANIZATION"})
         organizations += leaks == {"ORGANIZATION"}
     assert leaking / len(found("pii", language)) <= 0.10
-    assert organizations / len(found("pii", language)) <= (0.08 if language == "zh" else 0.06)  # zh: not looked for
+    assert organizations / len(found("pii", language)) <= (
+        0.08 if language == "zh" else 0.06
+    )  # zh: not looked for
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -97,28 +138,91 @@ def test_hardly_a_harmless_sentence_is_marked(language: str) -> None:
     for name, most in (("negatives", 0.08), ("dev_names", 0.02), ("negatives_structured", 0.02)):
         # The last set was written before accounts of networks counted as personal data.
         types = NUMBERS - {"HANDLE"} if name == "negatives_structured" else {*TYPES}
-        harmless = [spans for row, spans in found(name, language) if not row.get("spans")]
-        marked = [spans for spans in harmless if any(span.type in types for span in spans)]
-        assert (len(harmless) > 90, len(marked) <= most * len(harmless)) == (True, True), marked
+        types_found = [
+            {span.type for span in spans}
+            for row, spans in found(name, language)
+            if not row.get("spans")
+        ]
+        marked = [of_sentence & types for of_sentence in types_found if of_sentence & types]
+        assert len(types_found) > 90
+        assert len(marked) <= most * len(types_found), marked
 
 
 def find_people(texts: Sequence[str], language: str) -> list[list[Span]]:
     spans = {"en": english, "zh": chinese}[language].find_names(texts, [()] * len(texts))
-    return [[span for span in own if span.type == "PERSON"] for own in spans]
+    people: list[list[Span]] = []
+    for of_text in spans:
+        people.append([span for span in of_text if span.type == "PERSON"])
+    return people
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_users_of_the_memory_bank_are_found_by_their_own_names(shared_data: Path, language: str) -> None:
-    users = json.loads((shared_data / f"raw/memorybank_{language}.json").read_text(encoding="utf-8"))
-    mentions = []
+def test_users_of_the_memory_bank_are_found_by_their_own_names(
+    shared_data: Path, language: str
+) -> None:
+    users = json.loads(
+        (shared_data / f"raw/memorybank_{language}.json").read_text(encoding="utf-8")
+    )
+    mentions: list[bool] = []
     for name, user in users.items():
-        turns = [turn for day in user["history"].values() for turn in day]
-        texts = [turn[side] for turn in turns for side in ("query", "response")]
-        own = re.compile(re.escape(name) if language == "zh" else rf"\b{re.escape(name.strip())}\b")
+        texts: list[str] = []
+        for day in user["history"].values():
+            for turn in day:
+                texts += [turn["query"], turn["response"]]
+        name_of_user = re.compile(
+            re.escape(name) if language == "zh" else rf"\b{re.escape(name.strip())}\b"
+        )
         for text, people in zip(texts, find_people(texts, language), strict=True):
-            mentions += [any(m.start() < s.end and s.start < m.end() for s in people) for m in own.finditer(text)]
+            for match in name_of_user.finditer(text):
+                mentions.append(
+                    any(match.start() < span.end and span.start < match.end() for span in people)
+                )
     assert len(mentions) > 30
     assert sum(mentions) >= 0.95 * len(mentions)
+
+
+@pytest.mark.slow
+def test_private_first_names_of_support_chat_are_found(shared_data: Path) -> None:
+    """Where people talk of themselves; the places are those of `golden/esconv_names.jsonl`."""
+    dialogues = esconv_dialogues.read_dialogues(shared_data)
+    places = defaultdict(list)
+    for line in (HERE.parent / "golden/esconv_names.jsonl").read_text("utf-8").splitlines():
+        place = json.loads(line)
+        places[place["dialogue"]].append(place)
+    seekers: list[bool] = []
+    for number, named in places.items():
+        messages = sorted(dialogues[number - 1])
+        texts = [dialogues[number - 1][message].text for message in messages]
+        spans = dict(zip(messages, find_in_dialogue(texts, "en").spans, strict=True))
+        for place in named:
+            name = dialogues[number - 1][place["message"]].text[place["start"] : place["end"]]
+            assert hashlib.sha256(name.lower().encode()).hexdigest()[:8] == place["name"]
+            if place["of"] == "seeker":
+                of_message = spans[place["message"]]
+                seekers.append(
+                    any(s.start <= place["start"] and place["end"] <= s.end for s in of_message)
+                )
+    assert len(seekers) == 34
+    assert sum(seekers) >= 0.88 * len(seekers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("talk", "most"), [("personal", 0.15), ("public", 0.06)])
+def test_few_dialogues_about_public_matters_are_changed(
+    shared_data: Path, talk: Literal["personal", "public"], most: float
+) -> None:
+    """Every fifth of Topical-Chat."""
+    lines = (
+        (shared_data / "raw/topical_chat_valid_en.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()[::5]
+    )
+    changed: list[bool] = []
+    for line in lines:
+        texts = [turn["content"] for turn in json.loads(line)["messages"]]
+        changed.append(any(find_in_dialogue(texts, "en", talk=talk).spans))
+    assert len(changed) > 200
+    assert 0 < sum(changed) <= most * len(changed)
 
 
 @pytest.mark.slow
@@ -131,7 +235,9 @@ def test_real_chat_holds_few_names(shared_data: Path) -> None:
     turns = [turn for dialogue in dialogues[:200] for turn in dialogue["conversation"]]
     aiwei = [turn[side] for turn in turns for side in ("input", "output") if turn.get(side)]
     with (shared_data / "raw/counselchat_en.csv").open(encoding="utf-8") as file:
-        answers = sorted({row[key] for row in csv.DictReader(file) for key in ("questionText", "answerText")})
+        answers = sorted(
+            {row[key] for row in csv.DictReader(file) for key in ("questionText", "answerText")}
+        )
     for language, texts, most in (("zh", smile, 0.01), ("zh", aiwei, 0.01), ("en", answers, 0.07)):
         spans = zip(texts, find_people(texts, language), strict=True)
         names = [text[s.start : s.end] for text, people in spans for s in people]

@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compose_made import script
-from curation_made import all_files, finished, run_one
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table
 
 import h2htalk.curation.dedup.stage as module
 from h2htalk.curation.candidates import Candidate
@@ -30,9 +27,14 @@ from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError
+from support.compositions import script
+from support.curations import all_files, finished, run_one
+from support.tables import table
 
 
-def dialogue(name: str, *contents: str, language: Language = "en", metadata: dict[str, Any] | None = None) -> Dialogue:
+def dialogue(
+    name: str, *contents: str, language: Language = "en", metadata: dict[str, Any] | None = None
+) -> Dialogue:
     """A dialogue whose messages are the user's and the companion's in turn."""
     turns = tuple(Turn("companion" if n % 2 else "user", text) for n, text in enumerate(contents))
     return Dialogue(name, language, turns, {"source": "made"}, "CC0-1.0", metadata or {})
@@ -41,7 +43,9 @@ def dialogue(name: str, *contents: str, language: Language = "en", metadata: dic
 def words(seed: object, count: int) -> str:
     """A text of invented words; two seeds share next to none."""
     rng = random.Random(str(seed))
-    return " ".join("".join(rng.choices("abcdefghiklmnoprstuvw", k=rng.randint(2, 9))) for _ in range(count))
+    return " ".join(
+        "".join(rng.choices("abcdefghiklmnoprstuvw", k=rng.randint(2, 9))) for _ in range(count)
+    )
 
 
 def edited(text: str, share: float, seed: object = 0) -> str:
@@ -59,7 +63,9 @@ def workspace_of(folder: Path, dialogues: Sequence[Dialogue], part: int = 3) -> 
 
 
 def dedup(workspace: Workspace, splits: tuple[str, ...] = (), processes: int = 1) -> RecordCounts:
-    return run_one("dedup", workspace, DedupSettings(contamination_splits=splits), processes=processes)
+    return run_one(
+        "dedup", workspace, DedupSettings(contamination_splits=splits), processes=processes
+    )
 
 
 def deduplicated(
@@ -69,7 +75,9 @@ def deduplicated(
     workspace = workspace_of(folder, dialogues, part)
     dedup(workspace, splits)
     stage = workspace.stage("dedup")
-    kept, rejected = ({one["id"]: dict(one) for one in stage.records(kind)} for kind in ("kept", "rejected"))
+    kept, rejected = (
+        {one["id"]: dict(one) for one in stage.records(kind)} for kind in ("kept", "rejected")
+    )
     return kept, rejected
 
 
@@ -81,7 +89,9 @@ def one(n, share=0.0, name=None, **more):
 
 def test_which_of_two_alike_stays(tmp_path) -> None:
     short = dialogue("a", words("0 0", 15), words("0 1", 15))
-    kept, rejected = deduplicated(tmp_path / "a", [one(1), short, one(0, name="z"), one(0, name="y"), one(2)])
+    kept, rejected = deduplicated(
+        tmp_path / "a", [one(1), short, one(0, name="z"), one(0, name="y"), one(2)]
+    )
     assert set(kept) == {"d1", "d2", "y", "a"}  # a has only the opening
     assert rejected["z"]["reason"] == "duplicate"
     assert rejected["z"]["evidence"] == {"of": "y", "on": "both", "similarity": 1.0}
@@ -96,7 +106,9 @@ def test_which_of_two_alike_stays(tmp_path) -> None:
     assert 0.88 < rejected["d0"]["evidence"]["similarity"] < 0.95
     # Languages are never compared.
     texts = (words("q", 15), words("r", 15))
-    kept, _ = deduplicated(tmp_path / "c", [dialogue("a", *texts), dialogue("b", *texts, language="zh")])
+    kept, _ = deduplicated(
+        tmp_path / "c", [dialogue("a", *texts), dialogue("b", *texts, language="zh")]
+    )
     assert set(kept) == {"a", "b"}
     # The table gives CC BY 4.0 for a mixture of MIT and MIT.
     kept, _ = deduplicated(tmp_path / "d", answers(licence="MIT"))
@@ -113,7 +125,10 @@ def test_the_same_reply_to_different_inputs_is_no_duplicate(tmp_path, share):
 
 def test_a_chain_of_small_changes_is_not_one_cluster(tmp_path):
     steps = [words(f"part {n}", 6) for n in range(30)]
-    chain = [dialogue(f"c{n:02}", " ".join(steps[n : n + 12]), words(f"reply {n}", 30) + ".") for n in range(18)]
+    chain = [
+        dialogue(f"c{n:02}", " ".join(steps[n : n + 12]), words(f"reply {n}", 30) + ".")
+        for n in range(18)
+    ]
     kept, rejected = deduplicated(tmp_path, chain)
     assert len(kept) > 2
     for line in rejected.values():
@@ -138,7 +153,19 @@ def test_dialogues_with_items_of_a_split_are_removed(tmp_path):
     assert rejected["held"]["evidence"] == evidence
 
 
-HOSTILE = ["?", "a", "好", "🙂🙂🙂", "\0", "\ud800", "\u202e", "\u200b", ".", "x" * 2_000_000, "a b " * 500_000]
+HOSTILE = [
+    "?",
+    "a",
+    "好",
+    "🙂🙂🙂",
+    "\0",
+    "\ud800",
+    "\u202e",
+    "\u200b",
+    ".",
+    "x" * 2_000_000,
+    "a b " * 500_000,
+]
 
 
 def test_hostile_texts_are_compared(tmp_path):
@@ -165,9 +192,13 @@ def test_a_record_that_is_no_dialogue_is_rejected(tmp_path):
 
 def mixed(seed=0):
     made = [one(n) for n in range(20)]
-    made += [one(n, 0.1, f"near{n}") for n in range(0, 20, 2)] + [one(n, 0, f"same{n}") for n in range(5)]
+    made += [one(n, 0.1, f"near{n}") for n in range(0, 20, 2)] + [
+        one(n, 0, f"same{n}") for n in range(5)
+    ]
     made += [one(n, 0.15, f"more{n}") for n in range(0, 20, 5)]
-    made += [dialogue(f"q{n}", words("question", 15), words(("reply", n), 12) + ".") for n in range(4)]
+    made += [
+        dialogue(f"q{n}", words("question", 15), words(("reply", n), 12) + ".") for n in range(4)
+    ]
     random.Random(seed).shuffle(made)
     return made
 
@@ -213,9 +244,14 @@ def test_the_best_dialogue_gets_the_replies_of_the_others(tmp_path: Path) -> Non
     made = answers()
     made[1] = replace(made[1], licence="CC-BY-4.0", provenance={"source": "q", "row": 2})
     made[0] = replace(made[0], messages=(Turn("user", QUESTION.upper() + "!"), made[0].messages[1]))
-    kept, rejected = deduplicated(tmp_path, [*made, dialogue("other", words("o", 15), words("p", 15))])
+    kept, rejected = deduplicated(
+        tmp_path, [*made, dialogue("other", words("o", 15), words("p", 15))]
+    )
     assert set(kept) == {"q-000003", "other"}  # the longest reply
-    first, second = {"source": "made", "dialogue": "q-000001"}, {"source": "q", "row": 2, "dialogue": "q-000002"}
+    first, second = (
+        {"source": "made", "dialogue": "q-000001"},
+        {"source": "q", "row": 2, "dialogue": "q-000002"},
+    )
     assert kept["q-000003"]["metadata"]["alternatives"] == [
         {"id": "q-000001", "text": REPLIES[0], "provenance": first, "licence": "CC0-1.0"},
         {"id": "q-000002", "text": REPLIES[1], "provenance": second, "licence": "CC-BY-4.0"},
@@ -230,7 +266,12 @@ def test_the_best_dialogue_gets_the_replies_of_the_others(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "changed",
     [
-        {"messages": (Turn("user", QUESTION), Turn("companion", REPLIES[1].replace("knows", "know")))},
+        {
+            "messages": (
+                Turn("user", QUESTION),
+                Turn("companion", REPLIES[1].replace("knows", "know")),
+            )
+        },
         {"metadata": {"safety": {"action": "review"}}},
         {"metadata": {"safety": {"risk": "high"}}},
         {"metadata": {"safety": {"tags": ["crisis.grief"]}}},
@@ -238,22 +279,45 @@ def test_the_best_dialogue_gets_the_replies_of_the_others(tmp_path: Path) -> Non
         {"licence": "no such licence"},
         {"messages": (Turn("user", QUESTION + " Help!"), Turn("companion", REPLIES[0]))},
     ],
-    ids=["reply of another", "undecided", "more at risk", "other tags", "no mixture", "unknown", "other words"],
+    ids=[
+        "reply of another",
+        "undecided",
+        "more at risk",
+        "other tags",
+        "no mixture",
+        "unknown",
+        "other words",
+    ],
 )
-def test_a_dialogue_that_cannot_be_folded_is_a_duplicate(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_a_dialogue_that_cannot_be_folded_is_a_duplicate(
+    tmp_path: Path, changed: dict[str, Any]
+) -> None:
     made = answers()
     made[0] = replace(made[0], **changed)
     kept, rejected = deduplicated(tmp_path, made)
-    assert sorted(line["reason"].removeprefix("near_") for line in rejected.values()) == ["duplicate", "folded"]
+    assert sorted(line["reason"].removeprefix("near_") for line in rejected.values()) == [
+        "duplicate",
+        "folded",
+    ]
     assert [len(record["metadata"]["alternatives"]) for record in kept.values()] == [1]
 
 
-def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(tmp_path: Path) -> None:
-    made = [dialogue(f"t{n}", QUESTION, words(n, 12), words("again", 12), words(-n, 12) + ".") for n in (1, 2)]
+def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(
+    tmp_path: Path,
+) -> None:
+    made = [
+        dialogue(f"t{n}", QUESTION, words(n, 12), words("again", 12), words(-n, 12) + ".")
+        for n in (1, 2)
+    ]
     turned = [dialogue(f"c{n}", words("said", 15), words(f"c{n}", 15)) for n in (1, 2)]
     roles = ("companion", "user")
     turned = [
-        replace(d, messages=tuple(Turn(role, t.content) for role, t in zip(roles, d.messages[::-1], strict=True)))
+        replace(
+            d,
+            messages=tuple(
+                Turn(role, t.content) for role, t in zip(roles, d.messages[::-1], strict=True)
+            ),
+        )
         for d in turned
     ]
     kept, rejected = deduplicated(tmp_path, made + turned)
@@ -261,7 +325,9 @@ def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(tmp
     assert not [record for record in kept.values() if "alternatives" in record["metadata"]]
 
 
-def test_the_best_replies_are_folded_up_to_the_maximum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_replies_are_folded_up_to_the_maximum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A longer reply is better."""
     monkeypatch.setattr(module, "MOST_REPLIES", 5)
     made = [dialogue(f"a{n:02}", QUESTION, words(n, 30)[: 40 + n] + ".") for n in range(12)]
@@ -274,18 +340,28 @@ def test_the_best_replies_are_folded_up_to_the_maximum(tmp_path: Path, monkeypat
 def test_folded_replies_become_references(tmp_path: Path) -> None:
     made = answers()
     made[0] = replace(made[0], licence="CC-BY-4.0")
-    stays = dialogue("q-000008", "My old violin went out of tune in the cold rain today.", "Did it still sing for you?")
+    stays = dialogue(
+        "q-000008",
+        "My old violin went out of tune in the cold rain today.",
+        "Did it still sing for you?",
+    )
     workspace = workspace_of(tmp_path, [*made, stays])
     dedup(workspace)
     model = script(tmp_path / "composer.jsonl", {})
     run_one("compose", workspace, ComposeSettings(model, references=2, subtasks=("dialogue_base",)))
     candidate, _ = (Candidate.from_dict(r) for r in workspace.stage("compose").records())
-    assert [r.origin for r in candidate.references] == ["original", "answer:q-000001", "answer:q-000002"]
+    assert [r.origin for r in candidate.references] == [
+        "original",
+        "answer:q-000001",
+        "answer:q-000002",
+    ]
     licensed = {"source": "made", "dialogue": "q-000001", "licence": "CC-BY-4.0"}
     assert candidate.references[1].provenance == licensed
     assert candidate.scenario.licence == "CC-BY-4.0"
     story = explain(workspace, "q-000001")
-    assert ("dedup", "rejected", "folded") in [(e.stage, e.what, e.details.get("reason")) for e in story]
+    assert ("dedup", "rejected", "folded") in [
+        (e.stage, e.what, e.details.get("reason")) for e in story
+    ]
 
 
 A, B, C = words("a", 20), words("b", 20), words("c", 20)
@@ -339,7 +415,10 @@ def test_duplicates(a, b, on):
 DIFFERENT = {
     "other": (sides(A, LONG), sides(B, LONGER)),
     "one reply": (sides(A, LONG), sides(B, LONG)),
-    "one reply to a line": (sides("My cat died last week.", LONG), sides("I am new in this town.", LONG)),
+    "one reply to a line": (
+        sides("My cat died last week.", LONG),
+        sides("I am new in this town.", LONG),
+    ),
     "replies less alike": (sides(HALF, LONG), sides(LONGER, edited(LONG, 0.24))),
     "reply of a phrase": (sides(HALF, SHORT[:159]), sides(LONGER, SHORT[:159])),
     "inputs less alike": (sides(LONG, A), sides(edited(LONG, 0.24), B)),
@@ -364,9 +443,20 @@ def test_no_duplicates(a, b):
 def test_what_is_compared_hashes_that_never_change_and_a_complete_reply() -> None:
     for text, language, compared in table("curation", "compared_texts"):
         assert plain(text, language) == compared
-    assert (text_hash("你好"), int(signature("hello there", 3).sum(dtype="u8"))) == (15910808664728542293, 50579719761)
+    assert (text_hash("你好"), int(signature("hello there", 3).sum(dtype="u8"))) == (
+        15910808664728542293,
+        50579719761,
+    )
     # A complete reply ends like a sentence.
-    ends = ["Good night.", "“晚安”", "Good night 🌙", "嗯……", "I think that the", "我觉得", "其次，"]
+    ends = [
+        "Good night.",
+        "“晚安”",
+        "Good night 🌙",
+        "嗯……",
+        "I think that the",
+        "我觉得",
+        "其次，",
+    ]
     assert [quality(dialogue("a", "Hello", end))[2] for end in ends] == [False] * 4 + [True] * 3
     assert all(quality(dialogue("a", "Hello.", "Yes?", end))[2] for end in ends)  # the user's
 
@@ -384,10 +474,19 @@ REVIEW = {"safety": {"action": "review"}}
 
 def test_the_better_of_two_is_decided_by_safety_turns_an_end_a_longer_reply_or_its_id() -> None:
     for better, worse in (
-        (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes.", "And?", "No.", metadata=REVIEW)),
-        (dialogue("b", "Hi.", "Yes", "And?", "No"), dialogue("a", "Hi.", "A much longer reply is here.")),
+        (
+            dialogue("b", "Hi.", "Yes."),
+            dialogue("a", "Hi.", "Yes.", "And?", "No.", metadata=REVIEW),
+        ),
+        (
+            dialogue("b", "Hi.", "Yes", "And?", "No"),
+            dialogue("a", "Hi.", "A much longer reply is here."),
+        ),
         (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes, I have been meaning to")),
-        (dialogue("b", "Hi.", "Yes, go on."), dialogue("a", "Hi, this is how it all began, listen.", "No.")),
+        (
+            dialogue("b", "Hi.", "Yes, go on."),
+            dialogue("a", "Hi, this is how it all began, listen.", "No."),
+        ),
         (dialogue("a", "Hi.", "Yes."), dialogue("b", "Hi.", "Yes.")),
     ):
         assert quality(better) < quality(worse)
@@ -414,7 +513,9 @@ def holding(scenario, share=0.0, reference="nothing of it"):
 def test_histories_are_found_in_longer_dialogues(share):
     held = find_items(*(holding(scenario, share) for scenario in CHATS))
     assert [f and f["of"] for f in held] == [scenario.id for scenario in CHATS]
-    assert all(f["on"] == "inputs" and f["split"] == "mini" and f["similarity"] >= 0.8 for f in held)
+    assert all(
+        f["on"] == "inputs" and f["split"] == "mini" and f["similarity"] >= 0.8 for f in held
+    )
 
 
 @pytest.mark.parametrize("scenario", CHATS, ids=lambda s: s.id)
@@ -423,22 +524,32 @@ def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
         dialogue("d", words("u", 10), text, language=scenario.language)
         for text in (scenario.reference, f"{words('x', 8)}. {scenario.reference}")
     )
-    assert [f and (f["of"], f["on"]) for f in find_items(plain, longer)] == [(scenario.id, "reference")] * 2
+    assert [f and (f["of"], f["on"]) for f in find_items(plain, longer)] == [
+        (scenario.id, "reference")
+    ] * 2
 
 
 def test_what_is_searched_where() -> None:
     second = "The other good reply tells of the kiln, the wet clay and the long way home by tram."
     scenario = replace(CHATS[0], references=("Yes.", second))
-    one = SplitIndex([replace(MINI, scenarios=(scenario,))], 0.8).find(dialogue("d", "Hello.", second))
+    one = SplitIndex([replace(MINI, scenarios=(scenario,))], 0.8).find(
+        dialogue("d", "Hello.", second)
+    )
     assert one == {"of": scenario.id, "split": "mini", "on": "reference", "similarity": 1.0}
     # A reference is searched in replies alone.
-    assert find_items(dialogue("d", CHATS[0].reference, words("r", 10), language=CHATS[0].language)) == [None]
+    assert find_items(
+        dialogue("d", CHATS[0].reference, words("r", 10), language=CHATS[0].language)
+    ) == [None]
     # Unrelated dialogues contain no item.
     hostile = ["", "?", "🙂🙂", "\0", "\ud800", "a b " * 50_000]
     texts = [(text or "-", text or "-") for text in hostile]
     texts += [(words("u", 10), find_language(language).null_memory) for language in ("en", "zh")]
     for language in ("en", "zh"):
-        assert not any(find_items(*(dialogue(str(n), *pair, language=language) for n, pair in enumerate(texts))))
+        assert not any(
+            find_items(
+                *(dialogue(str(n), *pair, language=language) for n, pair in enumerate(texts))
+            )
+        )
     # A run of turns is found anywhere in its order.
     scenario = next(s for s in CHATS if len(s.turns) == 5)
     said = [turn.content for turn in scenario.turns]
@@ -454,7 +565,9 @@ def test_what_is_searched_where() -> None:
 def split_of(*openings: str) -> Split:
     scenario = next(s for s in CHATS if s.language == "en")
     made = [
-        replace(scenario, id=f"i{n:04}", inputs={"history": (Turn("user", text),)}, references=("Yes.",))
+        replace(
+            scenario, id=f"i{n:04}", inputs={"history": (Turn("user", text),)}, references=("Yes.",)
+        )
         for n, text in enumerate(openings)
     ]
     return replace(MINI, name="many", scenarios=tuple(made))
@@ -465,7 +578,11 @@ def test_an_input_of_many_items_is_found(count):
     """The shingles of more than 50 items were ignored, so the exact copy of a common input was not found."""
     text = words("asked by all", 15)
     index = SplitIndex([split_of(*[text] * count)], 0.8)
-    copies = [dialogue("a", text, "No."), dialogue("b", edited(text, 0.1), "No."), dialogue("c", "Well. " + text)]
+    copies = [
+        dialogue("a", text, "No."),
+        dialogue("b", edited(text, 0.1), "No."),
+        dialogue("c", "Well. " + text),
+    ]
     found = [index.find(copy) for copy in copies]
     assert [held and held["of"] for held in found] == ["i0000"] * 3
     assert [held["similarity"] for held in found if held][::2] == [1.0, 1.0]
@@ -476,6 +593,8 @@ def test_a_text_of_common_phrases_is_found():
     asked = [f"{words(a, 6)} {words(-b, 6)}" for a in range(1, 53) for b in range(1, 53)]
     index = SplitIndex([split_of(*asked)], 0.8)
     for share in (0.02, 0.05, 0.1):
-        copies = [dialogue(f"d{n}", edited(text, share), "No.") for n, text in enumerate(asked[::20])]
+        copies = [
+            dialogue(f"d{n}", edited(text, share), "No.") for n, text in enumerate(asked[::20])
+        ]
         missed = [copy.id for copy in copies if index.find(copy) is None]
         assert not missed, share

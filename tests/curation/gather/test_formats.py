@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table
 
 from h2htalk.curation.gather.formats import (
     LONGEST_MESSAGE,
@@ -32,9 +31,12 @@ from h2htalk.curation.stages import Source
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Role, Turn
 from h2htalk.errors import ConfigError, DataError
+from support.tables import table
 
 
-def read_file(path: str | Path, form: str = "messages", name_keys: tuple[str, ...] = (), **more: Any) -> list[Item]:
+def read_file(
+    path: str | Path, form: str = "messages", name_keys: tuple[str, ...] = (), **more: Any
+) -> list[Item]:
     """The items of a source of one file or folder."""
     plan = plan_source(Source("s", str(path), form, "en", "CC0-1.0", **more), Path("/"))
     return list(replace(plan, name_keys=name_keys).items(lambda size: None))
@@ -48,8 +50,15 @@ def message(role: str, content: Any) -> dict[str, Any]:
 
 
 def test_what_a_record_holds() -> None:
-    for user, companion in (("user", "assistant"), ("seeker", "supporter"), ("Human", " AI "), ("来访者", "咨询师")):
-        found = READERS["messages"]({"id": 7, "messages": [message(user, "Hi"), message(companion, "Hello")]})
+    for user, companion in (
+        ("user", "assistant"),
+        ("seeker", "supporter"),
+        ("Human", " AI "),
+        ("来访者", "咨询师"),
+    ):
+        found = READERS["messages"](
+            {"id": 7, "messages": [message(user, "Hi"), message(companion, "Hello")]}
+        )
         assert (found.messages, found.raw_id) == (TWO, "7")
     parts = [{"type": "text", "text": "Hello"}, {"type": "output_text", "text": "there"}]
     said = [message("system", "Be Nora."), message("user", "Hi"), message("assistant", parts)]
@@ -59,17 +68,30 @@ def test_what_a_record_holds() -> None:
     turns = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
     found = READERS["messages"]({"id": "a", "system": "Be Ren.", "conversations": turns})
     assert (found.messages, found.raw_id, found.metadata) == (TWO, "a", {"system": "Be Ren."})
-    exchanges = [{"system": "Be Aiwei.", "input": "Hi", "output": "Hello"}, {"input": "Bye", "output": "Bye."}]
+    exchanges = [
+        {"system": "Be Aiwei.", "input": "Hi", "output": "Hello"},
+        {"input": "Bye", "output": "Bye."},
+    ]
     found = READERS["messages"]({"conversation": exchanges})
     assert found.messages == (*TWO, ("user", "Bye"), ("companion", "Bye."))
     assert found.metadata == {"system": "Be Aiwei."}
     # The package's own records keep known metadata.
     turns = (Turn("user", "Hi"), Turn("companion", "Hello"))
-    metadata = {"emotion": "joy", "interaction": "casual", "home": "12 Elm St", "date": "2024-01-01"}
+    metadata = {
+        "emotion": "joy",
+        "interaction": "casual",
+        "home": "12 Elm St",
+        "date": "2024-01-01",
+    }
     record = Dialogue("d-1", "en", turns, {"person": "Ann"}, "CC0-1.0", metadata).to_dict()
     found = READERS["dialogues"](record)
     assert found.metadata == {"emotion": "joy", "interaction": "casual", "date": "2024-01-01"}
-    assert (found.raw_id, found.person, found.language, found.licence) == ("d-1", "Ann", "en", "CC0-1.0")
+    assert (found.raw_id, found.person, found.language, found.licence) == (
+        "d-1",
+        "Ann",
+        "en",
+        "CC0-1.0",
+    )
     for wrong, expected in table("curation", "wrong_messages"):
         with pytest.raises(RefusedItem, match=expected):
             READERS["messages"]({"messages": [message("user", "Hi"), *wrong] if wrong else wrong})
@@ -90,16 +112,21 @@ def test_rows_of_questions_and_answers(tmp_path: Path) -> None:
     first, second = (item.content for item in items)
     assert isinstance(first, RawDialogue)
     assert isinstance(second, RawDialogue)
-    assert first.messages == (("user", "Why?\nI wonder,\nwhy?"), ("companion", "Because\xa0& so.\n\nTruly"))
+    assert first.messages == (
+        ("user", "Why?\nI wonder,\nwhy?"),
+        ("companion", "Because\xa0& so.\n\nTruly"),
+    )
     assert second.messages[1] == ("companion", "No idea <3")
     assert first.question == second.question == "9"
     assert [item.line for item in items] == [2, 4]
     # A row of another length is refused.
     items = rows(tmp_path, "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n")
     assert [isinstance(item.content, RefusedItem) for item in items] == [True, False, True]
-    # A row that is not UTF-8 is refused, and one of two megabytes read.
+    # A row that is not UTF-8, in a file that is otherwise, is refused, and one of two megabytes read.
     long = b'2,T,"' + b"x" * 2_000_000 + b'",t,Answer,0\n'
-    first, second = (item.content for item in rows(tmp_path, b"1,T,<p>caf\xe9</p>,t,Answer,0\n" + long))
+    first, second = (
+        item.content for item in rows(tmp_path, b"1,T,<p>caf\xe9</p>,t,\xc3\xa9,0\n" + long)
+    )
     assert isinstance(first, RawDialogue)
     assert isinstance(second, RawDialogue)
     with pytest.raises(RefusedItem, match="encoding"):
@@ -111,7 +138,9 @@ def test_rows_of_questions_and_answers(tmp_path: Path) -> None:
 
 def test_each_day_of_each_user_is_a_dialogue(tmp_path: Path) -> None:
     day = [{"query": "Hi", "response": "Hello"}]
-    dated = dict.fromkeys(("2023-04-27", "2023/5/1", "2023年4月7日", "2023.04.08", "some day", "2023-13-01"), day)
+    dated = dict.fromkeys(
+        ("2023-04-27", "2023/5/1", "2023年4月7日", "2023.04.08", "some day", "2023-13-01"), day
+    )
     days = {**dated, "2023-05-02": 3}
     bank = {" Ann ": {"name": " Ann ", "history": days}, "Bo": {"history": {}}, "Di": "no user"}
     bank["Cy"] = {"history": {"2023-04-27": [{"query": "Hi"}]}}
@@ -122,15 +151,30 @@ def test_each_day_of_each_user_is_a_dialogue(tmp_path: Path) -> None:
     dates = ["2023-04-27", "2023-05-01", "2023-04-07", "2023-04-08", None, None]
     assert [raw.metadata.get("date") for raw in found] == dates
     assert found[4].tags == ("undated",)
-    refused = [(item.row, item.content.reason) for item in items if isinstance(item.content, RefusedItem)]
+    refused = [
+        (item.row, item.content.reason) for item in items if isinstance(item.content, RefusedItem)
+    ]
     assert refused == [(7, "broken"), (8, "empty"), (9, "broken"), (10, "empty")]
 
 
-KEYS = ["messages", "role", "content", "input", "output", "system", "type", "text", "question", "answer"]
+KEYS = [
+    "messages",
+    "role",
+    "content",
+    "input",
+    "output",
+    "system",
+    "type",
+    "text",
+    "question",
+    "answer",
+]
 KEYS += ["person", "licence", "language", "provenance", "metadata", "conversations", "id"]
 RECORDS = st.recursive(
     st.none() | st.integers() | st.sampled_from(["user", "assistant", "system", "Hi"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -148,7 +192,10 @@ COMMIT = "0123456789" * 4
 
 def record(number: int) -> dict[str, Any]:
     said = [("user", f"I cannot sleep, night {number}"), ("assistant", "That sounds hard.")]
-    return {"id": f"r{number}", "messages": [{"role": role, "content": text} for role, text in said]}
+    return {
+        "id": f"r{number}",
+        "messages": [{"role": role, "content": text} for role, text in said],
+    }
 
 
 def jsonl(numbers: range) -> bytes:
@@ -168,8 +215,14 @@ def items_of(path: str | Path, form: str = "messages", **more: Any) -> list[tupl
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst", "a.json.gz"])
 def test_compressed_files_are_read_as_they_are(tmp_path: Path, name: str) -> None:
     path, content = tmp_path / name, jsonl(range(1, 4))
-    with gzip.open(path, "wb") if name.endswith("gz") else pa.CompressedOutputStream(str(path), "zstd") as file:
-        file.write(json.dumps([record(n) for n in (1, 2, 3)]).encode() if ".json." in name else content)
+    with (
+        gzip.open(path, "wb")
+        if name.endswith("gz")
+        else pa.CompressedOutputStream(str(path), "zstd") as file
+    ):
+        file.write(
+            json.dumps([record(n) for n in (1, 2, 3)]).encode() if ".json." in name else content
+        )
     (tmp_path / "plain.jsonl").write_bytes(content)
     assert items_of(path) == items_of(tmp_path / "plain.jsonl")
     path.write_bytes(path.read_bytes()[:-6])
@@ -201,7 +254,10 @@ def test_a_folder_and_a_pattern_are_read_in_the_order_of_names(tmp_path: Path) -
 def test_parquet_rows_are_records_and_question_answers(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist([record(1), record(2)]), path)
-    assert [said for _, _, said in items_of(path)] == ["I cannot sleep, night 1", "I cannot sleep, night 2"]
+    assert [said for _, _, said in items_of(path)] == [
+        "I cannot sleep, night 1",
+        "I cannot sleep, night 2",
+    ]
     pq.write_table(pa.table({"question": ["Why?", None], "answer": ["So.", "No."]}), path)
     assert [said for _, _, said in items_of(path, "question_answers")] == ["Why?", ""]
     pq.write_table(pa.table({"a": ["b"]}), path)
@@ -227,7 +283,9 @@ def test_a_saved_data_set_is_read_by_its_split(tmp_path: Path) -> None:
 def test_a_data_set_of_the_hub_needs_its_commit() -> None:
     with pytest.raises(ConfigError, match="40 digits"):
         items_of("hub:owner/name@main")
-    plan = plan_source(Source("s", f"hub:owner/name@{COMMIT}:en#train", "messages", "en", "MIT"), Path("/"))
+    plan = plan_source(
+        Source("s", f"hub:owner/name@{COMMIT}:en#train", "messages", "en", "MIT"), Path("/")
+    )
     assert plan.to_settings()["sha256"] == f"hub:owner/name@{COMMIT}:en#train"
 
 
@@ -250,10 +308,17 @@ def test_columns_map_keys_of_records(tmp_path: Path) -> None:
     (item,) = read_file(path, "question_answers", columns=columns)
     assert isinstance(item.content, RawDialogue)
     assert (item.content.messages[0], item.content.person) == (("user", "Warum?"), "Ann")
-    for typo, message in (("Klient", "no record has Klient; did you mean 'Klientin'"), ("", "first record has Frage")):
+    for typo, message in (
+        ("Klient", "no record has Klient; did you mean 'Klientin'"),
+        ("", "first record has Frage"),
+    ):
         with pytest.raises(ConfigError, match=message):
             read_file(path, "question_answers", columns={**columns, "person": typo})
-    for form, name in (("memory_bank", "question"), ("messages", "question"), ("dialogues", "person")):
+    for form, name in (
+        ("memory_bank", "question"),
+        ("messages", "question"),
+        ("dialogues", "person"),
+    ):
         with pytest.raises(ConfigError, match=f"columns: the format {form} reads no {name}"):
             read_file(path, form, columns={name: "Frage"})
     path.write_text("Frage,Antwort,Frage,,\nWarum?,Darum.,Ann,,\n")
@@ -265,10 +330,14 @@ GOOD = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "c
 
 
 def reasons(items: list[Item]) -> list[str]:
-    return [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items]
+    return [
+        item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items
+    ]
 
 
-def test_a_broken_or_too_long_line_is_refused_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_or_too_long_line_is_refused_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     good = json.dumps(GOOD).encode()
     deep = b"[" * 100_000
     lines = [good, b'{"messages": [', good + b" 1", b"", b"7", b"\xff" + good, deep, good]
@@ -280,11 +349,17 @@ def test_a_broken_or_too_long_line_is_refused_alone(tmp_path: Path, monkeypatch:
     assert [item.line for item in items] == [item.row for item in items]
     monkeypatch.setattr("h2htalk.curation.gather.records.MAX_LINE", 200)
     path.write_bytes(jsonl(range(1, 2)) + b'"' + b"x" * 900 + b'"\n' + jsonl(range(2, 3)))
-    assert [said for _, _, said in items_of(path)] == ["I cannot sleep, night 1", "too_long", "I cannot sleep, night 2"]
+    assert [said for _, _, said in items_of(path)] == [
+        "I cannot sleep, night 1",
+        "too_long",
+        "I cannot sleep, night 2",
+    ]
 
 
 @pytest.mark.parametrize(("names", "kept"), table("curation", "names_of_users"))
-def test_names_of_the_user_are_kept_for_anonymize(tmp_path: Path, names: dict[str, Any], kept: dict[str, Any]) -> None:
+def test_names_of_the_user_are_kept_for_anonymize(
+    tmp_path: Path, names: dict[str, Any], kept: dict[str, Any]
+) -> None:
     (tmp_path / "raw.jsonl").write_text(json.dumps(GOOD | names))
     (item,) = read_file(tmp_path / "raw.jsonl", name_keys=("patient",))
     assert isinstance(item.content, RawDialogue)
@@ -299,21 +374,38 @@ def test_a_number_of_thousands_of_digits_and_nan_break_no_item(tmp_path: Path) -
         assert reasons(read_file(tmp_path / f"{n}.jsonl")) == ["read"]
 
 
-def test_a_broken_array_or_one_that_is_nested_too_deeply_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+def test_a_broken_array_or_one_that_is_nested_too_deeply_is_an_error_that_names_the_file(
+    tmp_path: Path,
+) -> None:
     """A nested one took gigabytes."""
     for form, start in (("messages", "["), ("memory_bank", '{"a":')):
         (tmp_path / "raw.json").write_text(start + "[" * 100_000)
         with pytest.raises(DataError, match="nested too deeply"):
             read_file(tmp_path / "raw.json", form)
-    for text in ('[{"a": 1}, {"a": }]', '[{"a": 1}, {"a": "x', '[{"a": 1}', "[{}, 1 2]", "[{}] 1", "[{},]"):
+    for text in (
+        '[{"a": 1}, {"a": }]',
+        '[{"a": 1}, {"a": "x',
+        '[{"a": 1}',
+        "[{}, 1 2]",
+        "[{}] 1",
+        "[{},]",
+    ):
         (tmp_path / "raw.json").write_text(text)
-        with pytest.raises(DataError, match=r"raw\.json: broken JSON after item [012]: .*cannot be counted"):
+        with pytest.raises(
+            DataError, match=r"raw\.json: broken JSON after item [012]: .*cannot be counted"
+        ):
             read_file(tmp_path / "raw.json")
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.text(st.characters(codec="utf-8"), max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abcd", max_size=5), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.text(st.characters(codec="utf-8"), max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text("abcd", max_size=5), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -323,16 +415,24 @@ MEMBERS = st.lists(st.tuples(st.text("abcd", max_size=5), JSON), max_size=6)
 
 @given(members=MEMBERS, indent=st.sampled_from([None, 1]), chunk=st.sampled_from([1, 7, 1 << 20]))
 def test_objects_and_arrays_are_read_as_by_json(
-    tmp_path_factory: pytest.TempPathFactory, members: list[tuple[str, Any]], indent: int | None, chunk: int
+    tmp_path_factory: pytest.TempPathFactory,
+    members: list[tuple[str, Any]],
+    indent: int | None,
+    chunk: int,
 ) -> None:
     """Wherever the text is cut; two users of one name are both items_of."""
     path = tmp_path_factory.mktemp("json") / "raw.json"
-    texts = [f"{json.dumps(key)}: {json.dumps(value, indent=indent, ensure_ascii=False)}" for key, value in members]
+    texts = [
+        f"{json.dumps(key)}: {json.dumps(value, indent=indent, ensure_ascii=False)}"
+        for key, value in members
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("h2htalk.curation.gather.records._CHUNK", chunk)
         path.write_text(" \n{" + " ,".join(texts) + "} ", encoding="utf-8-sig")
         assert list(json_members(path, lambda size: None)) == members
-        path.write_text(json.dumps([value for _, value in members], indent=indent), encoding="utf-8")
+        path.write_text(
+            json.dumps([value for _, value in members], indent=indent), encoding="utf-8"
+        )
         assert list(json_members(path, lambda size: None)) == [("", value) for _, value in members]
 
 
@@ -357,23 +457,69 @@ def test_refused_conversations() -> None:
         ("I know, and the", "truncated"),
     ):
         assert refused(raw((USER, "Hi"), (COMPANION, reply)))[0] == reason
-    assert (refused(raw())[0], refused(raw((USER, "Hi"), (USER, "Anyone?")))[0]) == ("empty", "one_speaker")
+    assert (refused(raw())[0], refused(raw((USER, "Hi"), (USER, "Anyone?")))[0]) == (
+        "empty",
+        "one_speaker",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "last", "is_cut"),
+    [
+        # A word that ends no sentence, whoever writes.
+        ((), "i went back and the", True),
+        (("no marks here",), "i stayed because", True),
+        # One that seldom ends a sentence: only of a speaker who closes sentences with a mark.
+        (("That sounds hard.",), "You could try to", True),
+        (("That sounds hard.", "I see.", "Yes!", "Of course."), "Maybe you can talk with", True),
+        ((), "That sounds hard. You could try to", True),
+        (("that sounds hard", "i see"), "you could try to", False),
+        ((), "you could try to", False),
+        (("That sounds hard.",), "Tell me what you are afraid of.", False),
+        # A comma.
+        (("That sounds hard.",), "If you like,", True),
+        (("that sounds hard",), "if you like,", False),
+    ],
+)
+def test_a_last_message_is_cut_as_the_page_says(
+    said: tuple[str, ...], last: str, is_cut: bool
+) -> None:
+    turns = [turn for text in said for turn in ((COMPANION, text), (USER, "Hm."))]
+    dialogue = raw((USER, "Hi."), *turns, (COMPANION, last))
+    if is_cut:
+        assert refused(dialogue)[0] == "truncated"
+    else:
+        assert clean(dialogue, "en").messages[-1].content == last
 
 
 def test_long_joined_and_open_messages() -> None:
-    assert clean(raw((USER, "x" * LONGEST_MESSAGE), (COMPANION, "Hello")), "en").messages[1].content == "Hello"
+    assert (
+        clean(raw((USER, "x" * LONGEST_MESSAGE), (COMPANION, "Hello")), "en").messages[1].content
+        == "Hello"
+    )
     half = "x" * (LONGEST_MESSAGE // 2)
     assert refused(raw((USER, half), (USER, half), (COMPANION, "Hello")))[0] == "too_long"
     two_megabytes = raw((USER, "x" * 2_000_000), (COMPANION, "Hello"))
     assert refused(two_megabytes) == ("too_long", {"message": 1, "characters": 2_000_000})
     # Messages in a row become one, and control characters are removed and counted.
-    found = clean(raw((USER, "Hi "), (USER, "a\u202eb\u2066c\r\nd\re\x1b[2Jf"), (COMPANION, "Hello.\u200f")), "en")
+    found = clean(
+        raw((USER, "Hi "), (USER, "a\u202eb\u2066c\r\nd\re\x1b[2Jf"), (COMPANION, "Hello.\u200f")),
+        "en",
+    )
     assert found.messages == (Turn("user", "Hi\nabc\nd\ne [2Jf"), Turn("companion", "Hello."))
     assert found.removed == {"control": 1, "direction": 3}
     # Zero-width characters stay for anonymize.
-    assert clean(raw((USER, "1\u200b3\u200d8"), (COMPANION, "Yes.")), "en").messages[0].content == "1\u200b3\u200d8"
+    assert (
+        clean(raw((USER, "1\u200b3\u200d8"), (COMPANION, "Yes.")), "en").messages[0].content
+        == "1\u200b3\u200d8"
+    )
     # A speaker who never closes sentences.
-    free = [Turn("user", "hey"), Turn("companion", "how are you"), Turn("user", "Bad."), Turn("companion", "oh no")]
+    free = [
+        Turn("user", "hey"),
+        Turn("companion", "how are you"),
+        Turn("user", "Bad."),
+        Turn("companion", "oh no"),
+    ]
     for text in ("that is what I was afraid of", "i know,"):
         assert not breaks_off([*free, Turn("user", "x."), Turn("companion", text)], "en")
     talk = [Turn("companion", "在的呀怎么了"), Turn("user", "我今天一个人去看了一场很好看的电影")]
@@ -385,7 +531,12 @@ BEFORE = {"en": "I see. Tell me more.", "zh": "我明白。说说看。"}
 
 @pytest.mark.parametrize(("language", "text", "cut"), table("curation", "endings"))
 def test_complete_and_incomplete_endings(language: Language, text: str, cut: bool) -> None:
-    said = [(USER, BEFORE[language]), (COMPANION, BEFORE[language]), (USER, BEFORE[language]), (COMPANION, text)]
+    said = [
+        (USER, BEFORE[language]),
+        (COMPANION, BEFORE[language]),
+        (USER, BEFORE[language]),
+        (COMPANION, text),
+    ]
     assert breaks_off([Turn(role, content) for role, content in said], language) == cut
 
 

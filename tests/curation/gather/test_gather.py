@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import h2htalk
-from curation_made import all_files, run_one
 
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.erase import erase
@@ -23,6 +21,8 @@ from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue, bundled_personas
 from h2htalk.errors import ConfigError, DataError
+from support.command_line import h2htalk
+from support.curations import all_files, run_one
 
 
 def talk(text: str, number: int = 0) -> dict[str, Any]:
@@ -35,11 +35,15 @@ def write(path: Path, *records: Any) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def source(name: str = "chat", form="messages", path: str = "raw.jsonl", language: Any = "en", **more: Any) -> Source:
+def source(
+    name: str = "chat", form="messages", path: str = "raw.jsonl", language: Any = "en", **more: Any
+) -> Source:
     return Source(name, path, form, language, more.pop("licence", "CC0-1.0"), **more)
 
 
-def gather(tmp_path: Path, *sources: Source, part: int = 4, workspace: str = "work", **settings: Any) -> RecordCounts:
+def gather(
+    tmp_path: Path, *sources: Source, part: int = 4, workspace: str = "work", **settings: Any
+) -> RecordCounts:
     place = Workspace(tmp_path / workspace)
     return run_one("gather", place, GatherSettings(sources, **settings), part=part, folder=tmp_path)
 
@@ -68,28 +72,67 @@ def test_records_have_a_source_and_the_users_name_until_anonymize(tmp_path: Path
     assert (counts.read, counts.kept, counts.rejected) == (21, 20, 1)
 
 
+NO_JSON = {"column": 2, "problem": "no JSON: Expecting property name enclosed in double quotes"}
+UNKNOWN_ROLE = {
+    "message": 1,
+    "problem": 'an unknown role; say who it is: roles = { NAME = "companion" }, or "user"',
+}
+
+
 def test_the_audit_is_an_index_and_rejected_lines_have_no_text(tmp_path: Path) -> None:
     odd = {"messages": [{"role": "Emily Stone", "content": "Hi"}]}
     write(tmp_path / "raw.jsonl", talk("Hi\u202e", 1), "{broken", odd, talk("bye\x00"))
     counts = gather(tmp_path, source())
     index = {"file": "raw.jsonl", "row": 1, "line": 1, "id": "raw-1"}
-    assert lines(tmp_path, "audit") == [
+    audits = lines(tmp_path, "audit")
+    marks = [line["raw"].pop("mark") for line in audits]
+    assert len(set(marks)) == 4
+    assert all(len(mark) == 24 for mark in marks)
+    assert audits == [
         {"id": "chat-000001", "raw": index, "removed": {"direction": 1}},
-        *({"id": f"chat-00000{n}", "raw": {"file": "raw.jsonl", "row": n, "line": n}} for n in (2, 3)),
+        {"id": "chat-000002", "raw": {"file": "raw.jsonl", "row": 2, "line": 2}},
+        {
+            "id": "chat-000003",
+            "raw": {"file": "raw.jsonl", "row": 3, "line": 3},
+            "names": ["Emily Stone"],
+        },
         {"id": "chat-000004", "raw": {"file": "raw.jsonl", "row": 4, "line": 4, "id": "raw-0"}},
     ]
     assert lines(tmp_path, "rejected") == [
-        {"id": "chat-000002", "stage": "gather", "reason": "broken", "evidence": {"line": 2}},
-        {"id": "chat-000003", "stage": "gather", "reason": "role", "evidence": {"line": 3, "message": 1}},
-        {"id": "chat-000004", "stage": "gather", "reason": "control", "evidence": {"line": 4, "message": 1}},
+        {
+            "id": "chat-000002",
+            "stage": "gather",
+            "reason": "broken",
+            "evidence": {"line": 2, **NO_JSON},
+        },
+        {
+            "id": "chat-000003",
+            "stage": "gather",
+            "reason": "role",
+            "evidence": {"line": 3, **UNKNOWN_ROLE},
+        },
+        {
+            "id": "chat-000004",
+            "stage": "gather",
+            "reason": "control",
+            "evidence": {"line": 4, "message": 1},
+        },
     ]
     assert counts.tags == {"cleaned": 1}
 
 
-def test_answers_to_one_question_are_linked_and_a_moved_file_is_the_same_setting(tmp_path: Path) -> None:
-    (tmp_path / "raw.csv").write_text("questionID,question,answer\n7,Why?,So.\n8,How?,Thus.\n7,Why?,Who knows.\n")
+def test_answers_to_one_question_are_linked_and_a_moved_file_is_the_same_setting(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "raw.csv").write_text(
+        "questionID,question,answer\n7,Why?,So.\n8,How?,Thus.\n7,Why?,Who knows.\n"
+    )
     first = gather(tmp_path, source(form="question_answers", path="raw.csv"))
-    assert [d.provenance["question"] for d in kept(tmp_path)] == ["chat-q0001", "chat-q0002", "chat-q0001"]
+    assert [d.provenance["question"] for d in kept(tmp_path)] == [
+        "chat-q0001",
+        "chat-q0002",
+        "chat-q0001",
+    ]
     (tmp_path / "raw.csv").rename(tmp_path / "moved.csv")
     assert gather(tmp_path, source(form="question_answers", path="moved.csv")) == first
 
@@ -115,9 +158,13 @@ def test_the_erased_are_recognized_after_lines_were_deleted(tmp_path: Path) -> N
     assert explain(place, "chat-000003")[0].what == "kept"
 
 
-def test_a_file_without_the_erased_lines_is_not_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_without_the_erased_lines_is_not_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The next run was refused for another setting, though `erase` advises to delete the lines."""
-    records = [{**talk(f"Hi {name}", at), "person": name} for at, name in enumerate(["Ann", "Bo", "Cy"])]
+    records = [
+        {**talk(f"Hi {name}", at), "person": name} for at, name in enumerate(["Ann", "Bo", "Cy"])
+    ]
     write(tmp_path / "raw.jsonl", *records)
     gather(tmp_path, source())
     place = Workspace(tmp_path / "work")
@@ -163,17 +210,23 @@ def test_a_raw_name_is_one_person_or_one_dialogue(tmp_path: Path) -> None:
     assert erase(place, "chat-p0001").ids == ("chat-000002", "chat-p0001")
     assert erase(place, "chat-000006").ids == ("chat-000006",)
     for asked in ("9", "chat:9"):
-        with pytest.raises(ConfigError, match="choose one: chat-p0002 or chat-000005 or chat-000007"):
+        with pytest.raises(
+            ConfigError, match="choose one: chat-p0002 or chat-000005 or chat-000007"
+        ):
             erase(place, asked)
     assert erase(place, "Am\u00e9lie").ids == ("chat-000004", "chat-p0003")
 
 
 def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", {"text": "Hi"}, {"text": "Ho"})
-    with pytest.raises(DataError, match=r"all 2 items were rejected \(broken 2\); is its format really 'messages'"):
+    with pytest.raises(
+        DataError, match=r"all 2 items were rejected \(broken 2\); is its format really 'messages'"
+    ):
         gather(tmp_path, source())
     assert not (tmp_path / "work/gather/summary.json").exists()
-    (tmp_path / "raw.jsonl").write_bytes("".join(json.dumps(talk("你好"), ensure_ascii=False)).encode("gb18030"))
+    (tmp_path / "raw.jsonl").write_bytes(
+        "".join(json.dumps(talk("你好"), ensure_ascii=False)).encode("gb18030")
+    )
     with pytest.raises(DataError, match="iconv -f GB18030"):
         gather(tmp_path, source(), workspace="chinese")
     # After `chat-b-000001` was erased, `chat` could be empty.
@@ -190,16 +243,23 @@ def test_a_source_and_its_records_have_a_licence_and_a_language(tmp_path: Path) 
         gather(tmp_path, source(licence="CC-BY-NC-4.0", path="not-there"))
     assert not (tmp_path / "work/gather").exists()
     kinds = [("en", "CC-BY-NC-4.0"), ("zh", "unknown"), ("en", "MIT")]
-    write(tmp_path / "raw.jsonl", *({**talk("Hi"), "language": one, "licence": licence} for one, licence in kinds))
+    write(
+        tmp_path / "raw.jsonl",
+        *({**talk("Hi"), "language": one, "licence": licence} for one, licence in kinds),
+    )
     counts = gather(tmp_path, source(form="dialogues"))
     assert counts.reasons == {"language": 1, "licence": 1}
     assert [d.licence for d in kept(tmp_path)] == ["MIT"]
 
 
-def state(number: int, messages: int, person: str | None = "ada", topic: str = "the wet cellar") -> dict[str, object]:
+def state(
+    number: int, messages: int, person: str | None = "ada", topic: str = "the wet cellar"
+) -> dict[str, object]:
     """A conversation after so many messages."""
     texts = [f"Message {n} tells of {topic} and of nothing else." for n in range(messages)]
-    turns = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+    turns = [
+        {"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)
+    ]
     return {"id": f"raw-{number}", "messages": turns} | ({"person": person} if person else {})
 
 
@@ -212,17 +272,31 @@ def log(folder: Path, *records: dict[str, object]) -> Workspace:
 
 @pytest.mark.parametrize("person", ["ada", None])
 def test_earlier_states_are_no_rejected_dialogues(tmp_path: Path, person: str | None) -> None:
-    lines = [state(1, 4, person), state(2, 8, person), state(3, 6, person), state(4, 6, topic="a lost cat")]
+    lines = [
+        state(1, 4, person),
+        state(2, 8, person),
+        state(3, 6, person),
+        state(4, 6, topic="a lost cat"),
+    ]
     workspace = log(tmp_path, *lines)
     counts = workspace.stage("gather").total()
     assert (counts.read, counts.kept, counts.rejected, counts.earlier) == (4, 2, 0, 2)
-    found = {line["id"]: line["evidence"]["of"] for line in workspace.stage("gather").records("rejected")}
+    found = {
+        line["id"]: line["evidence"]["of"] for line in workspace.stage("gather").records("rejected")
+    }
     assert found == {"log-000001": "log-000002", "log-000003": "log-000002"}
     shown = h2htalk("curate", "funnel", str(workspace.path)).stdout
     assert "earlier states of conversations that another item continues: 2" in shown
     # The same beginning of other people is kept.
-    hello = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello! How are you?"}]
-    more = [*hello, {"role": "user", "content": "Sad."}, {"role": "assistant", "content": "I am here."}]
+    hello = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello! How are you?"},
+    ]
+    more = [
+        *hello,
+        {"role": "user", "content": "Sad."},
+        {"role": "assistant", "content": "I am here."},
+    ]
     others = [state(1, 4, "ada"), state(2, 6, "ben"), {"messages": hello}, {"messages": more}]
     workspace = log(tmp_path / "others", *others)
     assert workspace.stage("gather").total().kept == 4
@@ -265,7 +339,9 @@ def test_public_data(tmp_path: Path, shared_data: Path) -> None:
 @pytest.mark.parametrize("dialogues", [1, 54, 200])
 def test_cells_have_equal_shares_in_each_language(dialogues: int) -> None:
     plans = grid(SimulateSettings(dialogues=dialogues), ("nora", "ren", "third"), seed=1)
-    assert [plan.id for plan in plans] == [f"simulated-{row:06}" for row in range(1, 2 * dialogues + 1)]
+    assert [plan.id for plan in plans] == [
+        f"simulated-{row:06}" for row in range(1, 2 * dialogues + 1)
+    ]
     for language in LANGUAGES:
         mine = [tuple(plan.kind.values()) for plan in plans if plan.language == language]
         assert len(mine) == dialogues
@@ -287,7 +363,9 @@ class Speaker:
 
 
 def simulation(**settings: Any) -> Simulation:
-    made = SimulateSettings(**{"user": "embedded", "companion": "embedded", "dialogues": 2, "turns": 4, **settings})
+    made = SimulateSettings(
+        **{"user": "embedded", "companion": "embedded", "dialogues": 2, "turns": 4, **settings}
+    )
     return open_simulation(CurateSpec("work", sections=(GatherSettings(simulate=made),)))
 
 
@@ -307,7 +385,9 @@ def said_in(outcome: Outcome) -> list[str]:
     return [turn.content for turn in Dialogue.from_dict(outcome.record).messages]
 
 
-def test_all_dialogues_of_a_part_make_a_turn_together_and_each_model_is_the_assistant_of_its_own() -> None:
+def test_all_dialogues_of_a_part_make_a_turn_together_and_each_model_is_the_assistant_of_its_own() -> (
+    None
+):
     user, companion = Speaker(), Speaker()
     outcomes = speak(simulation(), user, companion)
     assert [len(requests) for requests in user.asked + companion.asked] == [4] * 4
@@ -329,7 +409,12 @@ def test_no_model_sees_the_other_ones_instructions(language: str) -> None:
     for mine, theirs in zip(user.asked[0], companion.asked[0], strict=True):
         system = theirs.messages[0].content
         assert any(text in system for text in descriptions)
-        sentences = [piece for text in descriptions for piece in text.replace("。", ". ").split(". ") if len(piece) > 8]
+        sentences = [
+            piece
+            for text in descriptions
+            for piece in text.replace("。", ". ").split(". ")
+            if len(piece) > 8
+        ]
         assert not any(piece in message.content for piece in sentences for message in mine.messages)
         assert END not in system
 
@@ -340,14 +425,22 @@ def test_a_record_names_models_and_tags() -> None:
     assert isinstance(kept, Kept)
     dialogue = Dialogue.from_dict(kept.record)
     kind = made.plans[0].kind
-    made_by = {"user": "embedded", "companion": "embedded", "persona": made.plans[0].persona, **kind}
+    made_by = {
+        "user": "embedded",
+        "companion": "embedded",
+        "persona": made.plans[0].persona,
+        **kind,
+    }
     assert dialogue.provenance == {"source": "simulated", "row": 1, "simulated": made_by}
     assert kind.items() <= dialogue.metadata.items()
     assert (dialogue.licence, kept.tags) == ("CC-BY-4.0", ("simulated",))
 
 
 def test_how_a_simulated_dialogue_ends() -> None:
-    user, companion = Speaker({("simulated-000001", 2): Reply(f"<think>Bye?</think>Good night! {END}")}), Speaker()
+    user, companion = (
+        Speaker({("simulated-000001", 2): Reply(f"<think>Bye?</think>Good night! {END}")}),
+        Speaker(),
+    )
     outcomes = speak(simulation(turns=8), user, companion)
     assert said_in(outcomes[0])[2:] == ["Good night!", "Line 3 of simulated-000001."]
     assert len(said_in(outcomes[1])) == 8
@@ -356,7 +449,10 @@ def test_how_a_simulated_dialogue_ends() -> None:
     assert said_in(outcome)[1] == "I hear you."
     assert isinstance(outcome, Kept)
     assert outcome.tags == ("simulated", "trimmed")
-    cut, said = Reply("It is hard when th", "length"), {"empty": Reply(" "), "control": Reply("a\x00b")}
+    cut, said = (
+        Reply("It is hard when th", "length"),
+        {"empty": Reply(" "), "control": Reply("a\x00b")},
+    )
     for reason, reply in ({"truncated": cut, "refused": Reply("", "refusal")} | said).items():
         outcome = outcome_of(reply, 1)
         assert isinstance(outcome, Rejected)
@@ -370,12 +466,16 @@ def test_how_a_simulated_dialogue_ends() -> None:
 def script(path: Path, turns: int) -> None:
     """Replies of six dialogues."""
     keys = ((f"simulated-{row:06}", number) for row in range(1, 7) for number in range(turns))
-    write_jsonl(path, ({"id": name, "sample": number, "text": f"Line {number}."} for name, number in keys))
+    write_jsonl(
+        path, ({"id": name, "sample": number, "text": f"Line {number}."} for name, number in keys)
+    )
 
 
 def simulate(tmp_path: Path, workspace: str = "work", **settings: Any) -> RecordCounts:
     model = f"scripted:{tmp_path / 'script.jsonl'}"
-    made = SimulateSettings(**{"user": model, "companion": model, "dialogues": 3, "turns": 4, **settings})
+    made = SimulateSettings(
+        **{"user": model, "companion": model, "dialogues": 3, "turns": 4, **settings}
+    )
     place = Workspace(tmp_path / workspace)
     return run_one("gather", place, GatherSettings(simulate=made), part=4)
 
@@ -383,7 +483,9 @@ def simulate(tmp_path: Path, workspace: str = "work", **settings: Any) -> Record
 def test_a_kill_repeats_no_call_and_an_edited_script_is_another_setting(tmp_path: Path) -> None:
     script(tmp_path / "script.jsonl", 4)
     folder = tmp_path / "work/gather"
-    with pytest.raises(ConfigError, match=r"source 'simulated' cannot enter a release under CC-BY-4\.0"):
+    with pytest.raises(
+        ConfigError, match=r"source 'simulated' cannot enter a release under CC-BY-4\.0"
+    ):
         simulate(tmp_path, licence="CC-BY-NC-4.0")
     assert not folder.exists()
     simulate(tmp_path)

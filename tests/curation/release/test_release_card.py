@@ -15,41 +15,64 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from analysis_made import made_analysis
 from datasets import load_dataset
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard, metadata_load
 from markdown_it import MarkdownIt
-from releases_made import case, scenario
-from summaries_made import made_summary, same_values
-from tables import table
 
 from h2htalk.analysis.report.figure_specs import figure_specs
 from h2htalk.analysis.report.write_analysis import page_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.curation.licences import LICENCES
-from h2htalk.curation.release.build import check_release, content_facts
+from h2htalk.curation.release.build import chats_of_people, check_release, content_facts
 from h2htalk.curation.release.card import GAP, front_matter, read_results, write_card
-from h2htalk.curation.release.content import ReleaseContent, ReleaseItem, VoteRow, diff_releases, write_data
+from h2htalk.curation.release.content import (
+    ReleaseContent,
+    ReleaseItem,
+    VoteRow,
+    diff_releases,
+    write_data,
+)
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.settings import CardSettings
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_json, write_jsonl, write_text
-from h2htalk.data.releases.release_folder import TOMBSTONES, Manifest, canary_of, data_file, hash_files, read_manifest
+from h2htalk.data.releases.release_folder import (
+    TOMBSTONES,
+    Manifest,
+    canary_of,
+    data_file,
+    hash_files,
+    read_manifest,
+)
 from h2htalk.data.run_folder import MADE_BY, RunFolder
 from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.text.record_diff import format_diff
+from support.analyses import made_analysis
+from support.releases import case, scenario
+from support.summaries import made_summary, same_values
+from support.tables import table
 
-ALPHA = {"level": "nominal", "alpha": 0.7312, "interval": [0.61, 0.84], "items": 6, "votes": 120, "reason": ""}
+ALPHA = {
+    "level": "nominal",
+    "alpha": 0.7312,
+    "interval": [0.61, 0.84],
+    "items": 6,
+    "votes": 120,
+    "reason": "",
+}
 UNDEFINED = ALPHA | {"alpha": None, "interval": None, "reason": "all votes are one label"}
 
 
 def votes(name: str, value: str = "keep") -> tuple[VoteRow, ...]:
     """The votes of three experts on one item; they agree."""
-    row = VoteRow(name, "expert", "keep", "label", ("a1", "b2", "c3"), (value,) * 3, value, "majority", 1.0)
+    row = VoteRow(
+        name, "expert", "keep", "label", ("a1", "b2", "c3"), (value,) * 3, value, "majority", 1.0
+    )
     return (row, VoteRow(name, "expert", "accuracy", "rating", ("a1",), ("4",), "4", "mean"))
 
 
@@ -59,7 +82,10 @@ def made_content(cases: Sequence[Case] = (), **splits: Sequence[Any]) -> Release
         "test": [scenario(1), scenario(2), scenario(11, "zh"), scenario(12, "zh")],
         "dev": [scenario(3), scenario(13, "zh")],
     }
-    items = {split: tuple(ReleaseItem(one, votes(one.id)) for one in own) for split, own in chosen.items()}
+    items = {
+        split: tuple(ReleaseItem(one, votes(one.id)) for one in own)
+        for split, own in chosen.items()
+    }
     return ReleaseContent(items, tuple(cases), {"nora": bundled_personas()["nora"]})
 
 
@@ -67,7 +93,10 @@ def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
     """Facts as `release_facts` gives them."""
     number = sum(map(len, content.splits.values()))
     funnel = (("gather", 1200, 1150), ("anonymize", 1150, 1150), ("release", 1150, number))
-    of_rounds = (("crowd", "spreadsheets", 20, [2, 5], "keep"), ("expert", "argilla", 5, [3, 3], "accuracy"))
+    of_rounds = (
+        ("crowd", "spreadsheets", 20, [2, 5], "keep"),
+        ("expert", "argilla", 5, [3, 3], "accuracy"),
+    )
     names = ("kind", "where", "annotators", "annotations_an_item")
     one = {"items": 6, "annotations": 120, "minutes_an_item": 1.5}
     facts: dict[str, Any] = {
@@ -77,7 +106,9 @@ def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
         "quotas": dict.fromkeys(SUBTASKS, 0) | {"dialogue_base": 4, "dev": 2},
         "acceptance": {"experts": 3, "accuracy": 3.5, "consistency": 3.5, "domain_compliance": 3.5},
         "rounds": [
-            one | dict(zip(names, row, strict=True)) | {"agreement": {question: ALPHA, "subtask": UNDEFINED}}
+            one
+            | dict(zip(names, row, strict=True))
+            | {"agreement": {question: ALPHA, "subtask": UNDEFINED}}
             for *row, question in of_rounds
         ],
         "models": {"review": "claude-3-7-sonnet"},
@@ -99,7 +130,9 @@ def make_card(
     """Write a release with its card; `fields` replace those of the manifest."""
     content = content or made_content([case(1), case(2, "zh")])
     card = card or CardSettings()
-    manifest = Manifest("made", "1.0.0", "CC-BY-4.0", "Made for tests.", "2026-01-02", canary_of("made"), {}, {})
+    manifest = Manifest(
+        "made", "1.0.0", "CC-BY-4.0", "Made for tests.", "2026-01-02", canary_of("made"), {}, {}
+    )
     folder.mkdir(parents=True)
     write_data(content, folder, manifest.canary)
     if tombstones:
@@ -113,7 +146,9 @@ def make_card(
     return manifest
 
 
-TEXTS = [name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"]
+TEXTS = [
+    name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"
+]
 HOSTILE = "a|b `c` <script>alert(1)</script>\n---\n# d\n\n{{7*7}} {% raw %} ``` - e: 'f' \"g\" &lt; [h](javascript:i)花"
 # Values of the Hub (huggingface/hub-docs: datasetcard.md, repositories-licenses.md).
 SIZES = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "other"]
@@ -125,7 +160,12 @@ class Page:
 
     def __init__(self, folder: Path) -> None:
         _, _, body = (folder / "README.md").read_text(encoding="utf-8").partition("\n---\n")
-        rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(body).replace("<br>", "<br/>")
+        rendered = (
+            MarkdownIt("commonmark", {"html": True})
+            .enable("table")
+            .render(body)
+            .replace("<br>", "<br/>")
+        )
         root = ElementTree.fromstring(f"<div>{rendered}</div>")
         self.text, self.elements = "".join(root.itertext()), [*root.iter()][1:]
         self.tables = [
@@ -162,9 +202,17 @@ def test_the_hub_and_datasets_read_every_configuration(release: Path, tmp_path: 
     assert (data.task_categories, data.multilinguality) == (["text-generation"], ["multilingual"])
     configs = MetadataConfigs.from_dataset_card_data(data)
     assert configs.get_default_config_name() == "en"
-    declared = {name: {one["split"] for one in config["data_files"]} for name, config in configs.items()}
-    assert declared == {name: set(splits) for name, splits in read_manifest(release).configs.items()}
-    assert all((release / one["path"]).is_file() for config in configs.values() for one in config["data_files"])
+    declared = {
+        name: {one["split"] for one in config["data_files"]} for name, config in configs.items()
+    }
+    assert declared == {
+        name: set(splits) for name, splits in read_manifest(release).configs.items()
+    }
+    assert all(
+        (release / one["path"]).is_file()
+        for config in configs.values()
+        for one in config["data_files"]
+    )
     # `datasets` loads every configuration.
     for config, splits in read_manifest(release).configs.items():
         loaded = load_dataset(str(release), config, cache_dir=str(tmp_path))
@@ -175,11 +223,16 @@ def test_the_hub_and_datasets_read_every_configuration(release: Path, tmp_path: 
 
 
 def test_a_release_of_one_language_or_of_cases_alone_has_a_default(tmp_path: Path) -> None:
-    contents = {"zh": made_content(test=[scenario(11, "zh")]), "high_risk_zh": made_content([case(1, "zh")], test=[])}
+    contents = {
+        "zh": made_content(test=[scenario(11, "zh")]),
+        "high_risk_zh": made_content([case(1, "zh")], test=[]),
+    }
     for config, content in contents.items():
         folder = tmp_path / config
         make_card(folder, content)
-        assert MetadataConfigs.from_dataset_card_data(DatasetCard.load(folder / "README.md").data)[config]["default"]
+        assert MetadataConfigs.from_dataset_card_data(DatasetCard.load(folder / "README.md").data)[
+            config
+        ]["default"]
         assert len(load_dataset(str(folder), split="test", cache_dir=str(tmp_path))) == 1
         assert metadata_load(folder / "README.md")["multilinguality"] == ["monolingual"]
 
@@ -188,8 +241,20 @@ def test_every_licence_is_the_hubs_or_named_as_another() -> None:
     facts = made_facts(made_content())
     other = set()
     for licence in LICENCES.values():
-        manifest = Manifest("made", "1.0", licence.id, "", "2026-01-02", "", {"en": {"test": 20_000}}, {}, facts=facts)
-        found = front_matter(manifest, CardSettings(), {"inLanguage": ["en"], "rai:hasSyntheticData": False})
+        manifest = Manifest(
+            "made",
+            "1.0",
+            licence.id,
+            "",
+            "2026-01-02",
+            "",
+            {"en": {"test": 20_000}},
+            {},
+            facts=facts,
+        )
+        found = front_matter(
+            manifest, CardSettings(), {"inLanguage": ["en"], "rai:hasSyntheticData": False}
+        )
         assert found["size_categories"] == ["10K<n<100K"]
         if found["license"] == "other":
             assert found["license_link"] == f"https://spdx.org/licenses/{licence.id}.html"
@@ -197,13 +262,18 @@ def test_every_licence_is_the_hubs_or_named_as_another() -> None:
         else:
             assert licence.id.lower().startswith(found["license"])
     assert {"MIT-0", "CC-BY-1.0"} <= other
-    assert other.isdisjoint({"MIT", "Apache-2.0", "CC0-1.0", "ODbL-1.0", "GPL-3.0-or-later", "CC-BY-NC-SA-4.0"})
+    assert other.isdisjoint(
+        {"MIT", "Apache-2.0", "CC0-1.0", "ODbL-1.0", "GPL-3.0-or-later", "CC-BY-NC-SA-4.0"}
+    )
 
 
 def test_every_field_that_the_owner_left_empty_is_a_gap(release: Path, tmp_path: Path) -> None:
     # All but the title, which is then the name, and the citation, which is then made; also authors, baselines, figures.
     assert Page(release).text.count(GAP) >= len(TEXTS) - 2 + 3
-    texts = {name: f"Text of {name}." for name in TEXTS} | {"homepage": "https://a.org", "contact": "mailto:a@a.org"}
+    texts = {name: f"Text of {name}." for name in TEXTS} | {
+        "homepage": "https://a.org",
+        "contact": "mailto:a@a.org",
+    }
     card = CardSettings(**texts, authors=("Jane Roe",))
     make_card(tmp_path / "full", card=card)
     page = Page(tmp_path / "full")
@@ -214,9 +284,14 @@ def test_every_field_that_the_owner_left_empty_is_a_gap(release: Path, tmp_path:
     record = read_record(tmp_path / "full")
     assert record["rai:dataLimitations"] == [texts["limitations"]]
     assert record["rai:annotatorDemographics"][1] == f"payment: {texts['payment']}"
-    make_card(tmp_path / "made", card=CardSettings(citation="@misc{x}", authors=("Jane Roe", "李雷")))
+    make_card(
+        tmp_path / "made", card=CardSettings(citation="@misc{x}", authors=("Jane Roe", "李雷"))
+    )
     dataset = mlcroissant.Dataset(jsonld=str(tmp_path / "made" / "croissant.json"))
-    assert (dataset.metadata.ctx.issues.errors, dataset.metadata.ctx.issues.warnings) == (set(), set())
+    assert (dataset.metadata.ctx.issues.errors, dataset.metadata.ctx.issues.warnings) == (
+        set(),
+        set(),
+    )
     assert dataset.metadata.data_biases == [GAP]
 
 
@@ -232,9 +307,12 @@ def test_the_tables_show_the_facts(release: Path) -> None:
     agreement = page.table("Krippendorff's alpha")
     assert agreement[0] == ["crowd", "keep", "0.731", "0.61 to 0.84", "6", "120"]
     assert agreement[1] == ["crowd", "subtask", "all votes are one label", "", "6", "120"]
-    assert [row[0] for row in page.table("Gate that the release passed")] == list(GATES)
+    assert [row[0] for row in page.table("Items that were read for it")] == list(GATES)
     assert page.table("Set")[0][1] == "6 scenarios, 2 cases"
-    assert page.table("Why an item that people saw was refused")[0] == ["crowd: keep is drop", "1,000"]
+    assert page.table("Why an item that people saw was refused")[0] == [
+        "crowd: keep is drop",
+        "1,000",
+    ]
     assert ["votes", "dev", "4", "votes on a question of an item"] in page.table("Configuration")
     assert {"id", "sessions", "annotators"} <= {row[0] for row in page.table("Column")}
     assert {"href": "guidelines/crowd-en.md"} in page.attributes("a")
@@ -242,14 +320,18 @@ def test_the_tables_show_the_facts(release: Path) -> None:
 
 def make_run(folder: Path, summary: Summary | None) -> Path:
     signature = made_summary().signature.to_dict()
-    write_json(folder / "run.json", {"spec": {}, "signature": signature, "package_version": "0.1.0"})
+    write_json(
+        folder / "run.json", {"spec": {}, "signature": signature, "package_version": "0.1.0"}
+    )
     if summary is not None:
         RunFolder(folder).write_summary(summary.to_dict())
     return folder
 
 
 def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
-    summary = made_summary(same_values(0.5), model="openai:m", baselines={"constant": same_values(0.1)})
+    summary = made_summary(
+        same_values(0.5), model="openai:m", baselines={"constant": same_values(0.1)}
+    )
     model, constant = read_results(make_run(tmp_path / "a", summary))
     assert (model["name"], constant["name"], model["split"]) == ("openai:m", "constant", "mini 1")
     assert model["measure"] == "S, unjudged (en, zh)"
@@ -262,7 +344,10 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     assert row["measure"] == "S of another embedder (en)"
     # A card has no address and no folder.
     for n, (model, shown) in enumerate(table("curation", "models_on_a_card")):
-        assert next(read_results(make_run(tmp_path / str(n), made_summary(model=model))))["name"] == shown
+        assert (
+            next(read_results(make_run(tmp_path / str(n), made_summary(model=model))))["name"]
+            == shown
+        )
     # Runs that are not finished are refused.
     unscored = made_summary(same_values(0.5) | {"dialogue_base": [0.5, None]})
     cases: list[tuple[Path, type[H2HTalkError], str]] = [
@@ -282,7 +367,10 @@ def make_analysis(folder: Path, *splits: str) -> Path:
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="10pt" height="10pt" viewBox="0 0 10 10"></svg>'
     page = page_text(analysis, shown, {spec.name: svg for spec in shown}, {"seed": "0"})
     write_json(folder / "summary.json", {"made_by": MADE_BY, "splits": splits})
-    write_text(folder / "index.html", page.replace("Words of the responses.", "Words. Most: a|b &lt;c&gt; *d*."))
+    write_text(
+        folder / "index.html",
+        page.replace("Words of the responses.", "Words. Most: a|b &lt;c&gt; *d*."),
+    )
     for spec in shown:
         write_text(folder / "figures" / f"{spec.name}.png", spec.name)
     return folder
@@ -302,24 +390,36 @@ def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> Non
     assert figures[:2] == ["figures/lengths_en.png", "figures/words_en_instruction.png"]
     assert len(figures) == 12
     assert all((tmp_path / "made" / name).read_text() == Path(name).stem for name in figures)
-    assert {"src": "figures/words_zh_response.png", "alt": "Chinese: Words"} in page.attributes("img")
+    assert {"src": "figures/words_zh_response.png", "alt": "Chinese: Words"} in page.attributes(
+        "img"
+    )
     assert re.search(r"Chinese: Words\. Most: a\|b <c> \*d\*\. .*“memory”", page.text)
 
 
 def test_no_value_breaks_yaml_tables_or_html(release: Path, tmp_path: Path) -> None:
     texts = [name for name in TEXTS if name not in ("homepage", "contact")]
-    card = CardSettings(**dict.fromkeys(texts, HOSTILE), authors=(HOSTILE, HOSTILE), leaderboard=True)
-    facts: dict[str, Any] = {"models": {"review": HOSTILE}, "other_splits": [HOSTILE], "made_with": HOSTILE}
+    card = CardSettings(
+        **dict.fromkeys(texts, HOSTILE), authors=(HOSTILE, HOSTILE), leaderboard=True
+    )
+    facts: dict[str, Any] = {
+        "models": {"review": HOSTILE},
+        "other_splits": [HOSTILE],
+        "made_with": HOSTILE,
+    }
     facts |= {"refused": {HOSTILE: 1000, "accuracy below 3.5": 50}}
     facts |= {"sources": {HOSTILE: {"licence": HOSTILE, "items": 6}}}
     facts |= {"funnel": [{"stage": HOSTILE, "read": 1, "kept": 1}] * 3}
-    facts |= {"tags": {name: {HOSTILE: 6} for name in ("emotion", "complexity", "interaction", "risk")}}
+    facts |= {
+        "tags": {name: {HOSTILE: 6} for name in ("emotion", "complexity", "interaction", "risk")}
+    }
     folder = tmp_path / "made"
     make_card(folder, card=card, facts=facts, description=HOSTILE)
     line = " ".join(HOSTILE.split())
     assert metadata_load(folder / "README.md")["pretty_name"] == line
     page, clean = Page(folder), Page(release)
-    assert [[len(row) for row in rows] for rows in page.tables] == [[len(row) for row in rows] for rows in clean.tables]
+    assert [[len(row) for row in rows] for rows in page.tables] == [
+        [len(row) for row in rows] for rows in clean.tables
+    ]
     # More paragraphs, fewer emphasised gaps; nothing else differs, and no element acts.
     assert {*page.tags(), "em"} == {*clean.tags()}
     assert page.tags().count("h2") == clean.tags().count("h2")
@@ -338,8 +438,48 @@ def test_the_funnel_tells_of_anonymisation(tmp_path: Path) -> None:
     assert re.search("2 items are about a crisis", Page(tmp_path / "risky").text)
 
 
+def test_chats_between_people_are_named_on_the_card_and_in_croissant(tmp_path: Path) -> None:
+    """A source's programs are known from its settings; one without an item in the release is not named."""
+    name = next(iter(made_facts(made_content())["sources"]))
+    make_card(
+        tmp_path / "made",
+        facts={"chats_of_people": {name: "WhatsApp", "other": "Telegram Desktop"}},
+    )
+    line = f"Messages of other people than the owner of the chats are in the data: sources {name} (WhatsApp)."
+    assert line in Page(tmp_path / "made").text
+    assert line in (tmp_path / "made" / "croissant.json").read_text(encoding="utf-8")
+    make_card(tmp_path / "none", facts={"chats_of_people": {}})
+    assert "other people" not in Page(tmp_path / "none").text
+
+
+def test_the_programs_of_a_workspace_are_facts_of_its_release(tmp_path: Path) -> None:
+    sources = [
+        ("chats", "whatsapp"),
+        ("tavern", "sillytavern"),
+        ("helpline", "messages"),
+        ("rows", "turns"),
+    ]
+    settings = {
+        "sources": [{"name": name, "format": form, "sha256": "0"} for name, form in sources]
+    }
+    stage = {
+        "stage": "gather",
+        "version": 3,
+        "settings": settings,
+        "source": "",
+        "fingerprint": "0",
+    }
+    write_json(tmp_path / "gather" / "stage.json", stage)
+    assert chats_of_people(Workspace(tmp_path)) == {
+        "chats": "WhatsApp",
+        "rows": "rows of one message",
+    }
+
+
 @pytest.mark.parametrize("languages", [("en",), ("zh",), ("en", "zh")])
-def test_each_language_of_the_test_split_has_15_tasks(tmp_path: Path, languages: tuple[str, ...]) -> None:
+def test_each_language_of_the_test_split_has_15_tasks(
+    tmp_path: Path, languages: tuple[str, ...]
+) -> None:
     test = [scenario(n, one) for n, one in enumerate(languages)]
     content = made_content([case(1)], test=test, dev=[scenario(9, "zh")])
     make_card(tmp_path / "made", content, CardSettings(title="A | b\n---", leaderboard=True))
@@ -347,7 +487,9 @@ def test_each_language_of_the_test_split_has_15_tasks(tmp_path: Path, languages:
     assert found["evaluation_framework"] == "h2htalk"
     tasks = {(task["id"], task["config"]) for task in found["tasks"]}
     names = ("overall", *DIMENSIONS, *SUBTASKS)
-    assert tasks == {(name + ("_zh" if lang == "zh" else ""), lang) for lang in languages for name in names}
+    assert tasks == {
+        (name + ("_zh" if lang == "zh" else ""), lang) for lang in languages for name in names
+    }
     assert len(tasks) == 15 * len(languages)
 
 
@@ -367,7 +509,10 @@ def read_record(folder: Path) -> Record:
 
 
 def test_the_library_loads_every_record_set(release: Path) -> None:
-    dataset, record = mlcroissant.Dataset(jsonld=str(release / "croissant.json")), read_record(release)
+    dataset, record = (
+        mlcroissant.Dataset(jsonld=str(release / "croissant.json")),
+        read_record(release),
+    )
     assert record.keys() == set(KEYS.split())
     assert [name for name, value in record.items() if value in ("", [], {})] == []
     assert record["rai:dataLimitations"] == [GAP]
@@ -404,19 +549,35 @@ Rows = list[dict[str, Any]]
 @pytest.mark.parametrize(
     ("config", "change", "message"),
     [
-        ("votes", lambda rows: rows[1].update(decision="nan"), "row 2: needs .* numbers for a rating"),
+        (
+            "votes",
+            lambda rows: rows[1].update(decision="nan"),
+            "row 2: needs .* numbers for a rating",
+        ),
         # What viewers and trainers read was read by no gate.
-        ("en", lambda rows: rows[0]["messages"][-1].update(content="Do it."), "row 1: the column `messages` is not"),
-        ("en", lambda rows: rows[1].update(persona="stranger"), "made-000002.*: personas/ lacks 'stranger' in"),
+        (
+            "en",
+            lambda rows: rows[0]["messages"][-1].update(content="Do it."),
+            "row 1: the column `messages` is not",
+        ),
+        (
+            "en",
+            lambda rows: rows[1].update(persona="stranger"),
+            "made-000002.*: personas/ lacks 'stranger' in",
+        ),
     ],
 )
-def test_a_broken_row_is_named(tmp_path: Path, config: str, change: Callable[[Rows], Any], message: str) -> None:
+def test_a_broken_row_is_named(
+    tmp_path: Path, config: str, change: Callable[[Rows], Any], message: str
+) -> None:
     """The hashes are those of the changed rows."""
     folder = tmp_path / "release"
     make_card(folder, made_content([case(1), case(2)]))
     known = pq.read_table(folder / data_file(config, "test"))
     change(rows := known.to_pylist())
-    pq.write_table(pa.Table.from_pylist(rows, schema=known.schema), folder / data_file(config, "test"))
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema=known.schema), folder / data_file(config, "test")
+    )
     replace(read_manifest(folder), files=hash_files(folder)).write(folder)
     with pytest.raises(DataError, match=message):
         check_release(folder)
@@ -427,14 +588,23 @@ def item_id(number: int) -> str:
 
 
 def test_items_that_came_went_moved_and_changed(tmp_path: Path) -> None:
-    old = made_content([case(1), case(2)], test=[scenario(n) for n in (1, 2, 3, 4)], dev=[scenario(5), scenario(6)])
+    old = made_content(
+        [case(1), case(2)], test=[scenario(n) for n in (1, 2, 3, 4)], dev=[scenario(5), scenario(6)]
+    )
     tags = replace(scenario(2).tags, risk="elevated")
-    kept = [scenario(1), replace(scenario(2), tags=tags, licence="CC0-1.0"), scenario(6), scenario(7)]
+    kept = [
+        scenario(1),
+        replace(scenario(2), tags=tags, licence="CC0-1.0"),
+        scenario(6),
+        scenario(7),
+    ]
     new = made_content([replace(case(1), state="calmer"), case(3)], test=kept, dev=[scenario(5)])
     votes = new.splits["dev"][0].votes
     new = replace(new, splits={**new.splits, "dev": (ReleaseItem(scenario(5), votes[:1]),)})
     make_card(tmp_path / "old", old)
-    make_card(tmp_path / "new", new, version="1.1.0", licence="CC-BY-SA-4.0", tombstones=[item_id(3)])
+    make_card(
+        tmp_path / "new", new, version="1.1.0", licence="CC-BY-SA-4.0", tombstones=[item_id(3)]
+    )
     diff = diff_releases(tmp_path / "old", tmp_path / "new")
     assert format_diff(diff).splitlines() == [
         "version: 1.0.0 -> 1.1.0",

@@ -30,7 +30,10 @@ SEVEN = [0.0, 0.4506, 0.6365, 0.6931, 0.8676, 1.0114, 1.0986]
 
 
 def samples(ab: list[tuple[float, float]], ba: list[tuple[float, float]]) -> list[EvidenceSample]:
-    pairs: list[tuple[Order, tuple[float, float]]] = [*(("ab", p) for p in ab), *(("ba", p) for p in ba)]
+    pairs: list[tuple[Order, tuple[float, float]]] = [
+        *(("ab", p) for p in ab),
+        *(("ba", p) for p in ba),
+    ]
     return [EvidenceSample(order, *pair) for order, pair in pairs]
 
 
@@ -43,7 +46,9 @@ def item(bpde: float, gap: float = 1.0, *, conflict: bool = False) -> Calibratio
 
 
 def test_six_verdicts_have_seven_entropies() -> None:
-    found = {round(entropy(six), 4) for six in combinations_with_replacement(("win", "tie", "lose"), 6)}
+    found = {
+        round(entropy(six), 4) for six in combinations_with_replacement(("win", "tie", "lose"), 6)
+    }
     assert sorted(found) == SEVEN
 
 
@@ -56,7 +61,9 @@ def test_means_and_margins_are_balanced_and_exact() -> None:
     found = calibrate([*samples([(9, 7)] * 3, [(7, 9)] * 2), unscored("ba")])
     assert (found.verdict, found.score_a, found.score_b) == ("tie", 8.0, 8.0)
     # In floats 8.1 + 7.9 + 8.2 and 8.2 + 8.1 + 7.9 differ by an ulp or two.
-    found = calibrate(samples([(8.1, 8.2), (7.9, 8.1), (8.2, 7.9)], [(8.2, 7.9), (8.1, 8.2), (7.9, 8.1)]))
+    found = calibrate(
+        samples([(8.1, 8.2), (7.9, 8.1), (8.2, 7.9)], [(8.2, 7.9), (8.1, 8.2), (7.9, 8.1)])
+    )
     assert found.verdict == "tie"
     # A margin is exact.
     made = samples([(8, 7.7)] * 2, [(8, 7.7)] * 2)
@@ -70,7 +77,15 @@ def test_means_and_margins_are_balanced_and_exact() -> None:
         ([], "too few samples"),
         (samples([(8, 7)] * 3, []), "too few samples"),
         ([*samples([(8, 7)] * 3, [(7, 8)]), unscored("ba"), unscored("ba")], "malformed_output"),
-        ([*samples([(8, 7)] * 3, []), unscored("ba", "refusal"), unscored("ba", "refusal"), unscored("ba")], "refusal"),
+        (
+            [
+                *samples([(8, 7)] * 3, []),
+                unscored("ba", "refusal"),
+                unscored("ba", "refusal"),
+                unscored("ba"),
+            ],
+            "refusal",
+        ),
     ],
 )
 def test_too_few_scored_samples_in_an_order(made: list[EvidenceSample], reason: str) -> None:
@@ -80,16 +95,25 @@ def test_too_few_scored_samples_in_an_order(made: list[EvidenceSample], reason: 
 
 
 scores = st.one_of(st.none(), st.integers(1, 10), st.decimals(1, 10, places=1).map(float))
-made_samples = st.lists(st.builds(EvidenceSample, st.sampled_from(["ab", "ba"]), scores, scores), max_size=12)
+made_samples = st.lists(
+    st.builds(EvidenceSample, st.sampled_from(["ab", "ba"]), scores, scores), max_size=12
+)
 
 
 @given(made_samples, st.randoms(use_true_random=False))
-def test_exchanging_the_answers_mirrors_the_verdict(made: list[EvidenceSample], rng: random.Random) -> None:
+def test_exchanging_the_answers_mirrors_the_verdict(
+    made: list[EvidenceSample], rng: random.Random
+) -> None:
     order: dict[Order, Order] = {"ab": "ba", "ba": "ab"}
     mirrored = [EvidenceSample(order[s.order], s.score_b, s.score_a, s.status) for s in made]
     rng.shuffle(mirrored)
     one, other = calibrate(made), calibrate(mirrored)
-    mirror: dict[Verdict | None, Verdict | None] = {"win": "lose", "lose": "win", "tie": "tie", None: None}
+    mirror: dict[Verdict | None, Verdict | None] = {
+        "win": "lose",
+        "lose": "win",
+        "tie": "tie",
+        None: None,
+    }
     assert other.verdict == mirror[one.verdict]
     assert (other.score_a, other.score_b) == (one.score_b, one.score_a)
     assert (other.conflict, other.prefers) == (one.conflict, one.prefers)
@@ -98,7 +122,13 @@ def test_exchanging_the_answers_mirrors_the_verdict(made: list[EvidenceSample], 
 
 def test_hand_off_by_doubt_and_by_lot() -> None:
     """A fifth of the items was handed off although all samples agreed."""
-    items = {"a": item(0.45, 2.0), "b": item(0.45, 1.0), "c": item(0.45, 1.0), "d": item(0.0), "e": item(0.0)}
+    items = {
+        "a": item(0.45, 2.0),
+        "b": item(0.45, 1.0),
+        "c": item(0.45, 1.0),
+        "d": item(0.0),
+        "e": item(0.0),
+    }
     assert list(escalate(items, share=0.2)) == ["b"]
     assert list(escalate(items, share=0.4)) == ["b", "c"]
     assert list(escalate(items, share=1)) == ["a", "b", "c"]
@@ -119,7 +149,9 @@ GOLD: dict[str, Verdict] = {f"g{n}": "win" for n in range(100)}
 
 
 def judged(right: int, ties: int = 0) -> dict[str, Verdict | None]:
-    return {f"g{n}": "win" if n < right else "tie" if n < right + ties else "lose" for n in range(100)}
+    return {
+        f"g{n}": "win" if n < right else "tie" if n < right + ties else "lose" for n in range(100)
+    }
 
 
 def test_a_judge_at_or_below_chance_is_refused() -> None:
@@ -131,14 +163,23 @@ def test_a_judge_at_or_below_chance_is_refused() -> None:
     found = check_judge(dict.fromkeys(gold, "tie"), gold)
     assert (found.accuracy, found.accepted) == (0.8, False)
     assert "at or below chance (0.800 of 0.8)" in found.reason
-    mostly: dict[str, Verdict | None] = {name: gold[name] if n % 10 else "lose" for n, name in enumerate(gold)}
+    mostly: dict[str, Verdict | None] = {
+        name: gold[name] if n % 10 else "lose" for n, name in enumerate(gold)
+    }
     assert check_judge(mostly, gold).accepted
     # An unscored verdict counted as a tie, and so as right where gold was one.
     gold: dict[str, Verdict] = {name: "tie" if n < 20 else "win" for n, name in enumerate(GOLD)}
-    verdicts: dict[str, Verdict | None] = {name: None if truth == "tie" else "win" for name, truth in gold.items()}
+    verdicts: dict[str, Verdict | None] = {
+        name: None if truth == "tie" else "win" for name, truth in gold.items()
+    }
     assert check_judge(verdicts, gold).accuracy == 0.9
     # Accuracy counts a tie half.
-    pairs: list[tuple[Verdict, Verdict]] = [("win", "win"), ("tie", "win"), ("lose", "win"), ("tie", "tie")]
+    pairs: list[tuple[Verdict, Verdict]] = [
+        ("win", "win"),
+        ("tie", "win"),
+        ("lose", "win"),
+        ("tie", "tie"),
+    ]
     assert accuracy(pairs) == 0.625
     with pytest.raises(ValueError, match="verdict"):
         check_judge({}, GOLD)

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import datasets
 import pytest
-from byte_search import files_with
-from curation_made import all_files
-from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -19,11 +16,14 @@ from h2htalk.data.erasure.folder_kinds import ErasedIds, erase, read_erased
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
+from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.releases.release_folder import MANIFEST, data_file, private_folder, release_hash
-from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
+from support.byte_search import files_with
+from support.curations import all_files
+from support.releases import case, make_release, scenario
 
 
 @pytest.fixture
@@ -34,13 +34,23 @@ def release(tmp_path: Path) -> Path:
 def test_a_fragment_names_a_split_or_a_study_and_test_is_the_default(release: Path) -> None:
     split = load_split(release)
     assert (split.name, split.version, split.cases) == ("made", "1.0.0", ())
-    assert list(split.scenarios) == [scenario(1), scenario(2), scenario(11, "zh"), scenario(12, "zh")]
+    assert list(split.scenarios) == [
+        scenario(1),
+        scenario(2),
+        scenario(11, "zh"),
+        scenario(12, "zh"),
+    ]
     assert split.source == f"made 1.0.0, release {release_hash(release)}"
-    assert [one.id for one in load_split(f"{release}#dev").scenarios] == [scenario(3).id, scenario(13, "zh").id]
+    assert [one.id for one in load_split(f"{release}#dev").scenarios] == [
+        scenario(3).id,
+        scenario(13, "zh").id,
+    ]
     study = load_split(f"{release}#high_risk")
     assert (study.name, list(study.cases)) == ("made-high_risk-test", [case(1), case(1, "zh")])
     assert load_split(f"{release}#high_risk/test") == study
-    with pytest.raises(ConfigError, match="has no part 'arcs'; choose from dev, test, high_risk, high_risk/test"):
+    with pytest.raises(
+        ConfigError, match="has no part 'arcs'; choose from dev, test, high_risk, high_risk/test"
+    ):
         load_split(f"{release}#arcs")
 
 
@@ -54,17 +64,23 @@ def test_changed_and_unlisted_files(release: Path) -> None:
         load_split(release)
 
 
-@pytest.mark.parametrize("name", ["../outside.txt", "/etc/passwd", ".hidden", "a/../../b", "", "a" * 5000])
+@pytest.mark.parametrize(
+    "name", ["../outside.txt", "/etc/passwd", ".hidden", "a/../../b", "", "a" * 5000]
+)
 def test_a_manifest_that_names_a_file_outside_is_refused(release: Path, name: str) -> None:
     raw = json.loads((release / MANIFEST).read_text())
     raw["files"][name] = "0" * 64
     (release / MANIFEST).write_text(json.dumps(raw))
-    with pytest.raises(DataError, match=r"release\.json: files.*must match pattern|missing, or not the content"):
+    with pytest.raises(
+        DataError, match=r"release\.json: files.*must match pattern|missing, or not the content"
+    ):
         load_split(release)
 
 
 def test_erased_items_are_left_out_and_references_may_be_private(tmp_path: Path) -> None:
-    release = make_release(tmp_path / "release", {"test": [scenario(1), scenario(2, references=[])]})
+    release = make_release(
+        tmp_path / "release", {"test": [scenario(1), scenario(2, references=[])]}
+    )
     before = load_split(release).fingerprint
     (release / "tombstones.jsonl").write_text(json.dumps({"id": scenario(1).id}) + "\n")
     split = load_split(release)
@@ -72,7 +88,9 @@ def test_erased_items_are_left_out_and_references_may_be_private(tmp_path: Path)
     assert split.fingerprint != before
 
 
-def test_a_private_folder_is_beside_its_release(release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_folder_is_beside_its_release(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "link").symlink_to(release)
     own = release.resolve().with_name("release.private")
@@ -89,14 +107,25 @@ HISTORY = {"history": [{"role": "user", "content": f"I burnt the {WORDS}."}]}
 def released(folder: Path) -> Path:
     """Emily's item 1 and case, item 4 with a reference of hers, and three items and a case of others."""
     provenance = {"dialogue": "made-000009", "person": "made-p0001"}
-    notes = {"references": [{"origin": "original"}, {"origin": "answer:made-000009", "dialogue": "made-000009"}]}
+    notes = {
+        "references": [
+            {"origin": "original"},
+            {"origin": "answer:made-000009", "dialogue": "made-000009"},
+        ]
+    }
     others = [scenario(2), scenario(11, "zh")]
     splits = {
-        "test": [scenario(1, inputs=HISTORY), scenario(4, references=["Which?", WORDS], metadata=notes), *others],
+        "test": [
+            scenario(1, inputs=HISTORY),
+            scenario(4, references=["Which?", WORDS], metadata=notes),
+            *others,
+        ],
         "dev": [scenario(3)],
     }
     turns = [{"turns": [{"user": WORDS, "points": ["stays"]}]}]
-    release = make_release(folder / "release", splits, [case(1), case(2, "zh", sessions=turns, provenance=provenance)])
+    release = make_release(
+        folder / "release", splits, [case(1), case(2, "zh", sessions=turns, provenance=provenance)]
+    )
     votes = [{"item": one.id, "question": "keep", "values": ["keep"]} for one in splits["test"]]
     write_parquet(release / releases.data_file("votes", "test"), votes)
     manifest = releases.read_manifest(release)
@@ -113,7 +142,11 @@ def released(folder: Path) -> Path:
     files = releases.hash_files(release)
     configs = {**manifest.configs, "votes": {"test": 4}}
     allowed = {"gate": "companion_harm", "reason": "A reason.", "texts": ["0a"]}
-    facts = {"allowed": [allowed | {"item": name} for name in ("made-000001:dialogue_base", "made-000002")]}
+    facts = {
+        "allowed": [
+            allowed | {"item": name} for name in ("made-000001:dialogue_base", "made-000002")
+        ]
+    }
     replace(manifest, files=files, configs=configs, facts=facts).write(release)
     return release
 
@@ -129,7 +162,10 @@ def test_rows_votes_and_figures_leave_a_release(tmp_path: Path) -> None:
     result = erase(release, EMILY)
     assert (result.removed, set(result.items)) == (2, GONE)
     assert "no publication of it is recorded here: build the next version" in result.messages[0]
-    assert result.messages[1] == f"the analysis {tmp_path / 'analysis'} shows words of the items: delete it"
+    assert (
+        result.messages[1]
+        == f"the analysis {tmp_path / 'analysis'} shows words of the items: delete it"
+    )
     assert not (release / releases.FIGURES_FOLDER).exists()
     card = f"## Counts\n\nFour.\n\n## Figures\n\n{releases.NO_FIGURES}\n\n## Canary\n\nCanary.\n"
     assert (release / releases.CARD).read_text() == card
@@ -138,12 +174,20 @@ def test_rows_votes_and_figures_leave_a_release(tmp_path: Path) -> None:
     counts = {"en": {"test": 2, "dev": 1}, "high_risk_zh": {"test": 0}, "votes": {"test": 3}}
     assert counts.items() <= manifest.configs.items()
     assert [one["item"] for one in manifest.facts["allowed"]] == ["made-000002"]
-    assert (manifest.name, manifest.version, manifest.canary) == (before.name, before.version, before.canary)
+    assert (manifest.name, manifest.version, manifest.canary) == (
+        before.name,
+        before.version,
+        before.canary,
+    )
     assert manifest.files.items() >= {k: v for k, v in before.files.items() if "dev" in k}.items()
     metadata = (release / releases.METADATA).read_text()
-    assert [one.files[releases.data_file("en", "test")] in metadata for one in (before, manifest)] == [False, True]
+    assert [
+        one.files[releases.data_file("en", "test")] in metadata for one in (before, manifest)
+    ] == [False, True]
     assert read_erased(release / releases.TOMBSTONES).keys() == GONE
-    assert [one.id for one in load_split(release).scenarios] == [f"made-{n:06}:dialogue_base" for n in (4, 2, 11)]
+    assert [one.id for one in load_split(release).scenarios] == [
+        f"made-{n:06}:dialogue_base" for n in (4, 2, 11)
+    ]
     # The other dialogue whose words were a reference: the item goes, as its references do.
     assert erase(release, ErasedIds(frozenset({"made-000009"}))).removed == 1
     assert files_with(tmp_path, WORDS) == []
@@ -167,7 +211,10 @@ def list_as_erased(release: Path, *ids: str) -> Path:
 @pytest.mark.parametrize("way", ["config", "split", "folder", "private"])
 def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: str) -> None:
     """A config `../../..` emptied another release's Parquet file, a split sent it to a model; links led there too."""
-    own, foreign = released(tmp_path / "own"), make_release(tmp_path / "also" / "foreign", {"test": [scenario(7)]})
+    own, foreign = (
+        released(tmp_path / "own"),
+        make_release(tmp_path / "also" / "foreign", {"test": [scenario(7)]}),
+    )
     list_as_erased(foreign, *(f"made-{n:06}:dialogue_base" for n in range(12)))
     raw = json.loads((foreign / releases.MANIFEST).read_text())
     if way == "config":
@@ -177,7 +224,9 @@ def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: 
     elif way == "folder":
         shutil.rmtree(foreign / "data")
         (foreign / "data").symlink_to(own / "data")
-        raw["files"][releases.data_file("en", "test")] = sha256_of(own / releases.data_file("en", "test"))
+        raw["files"][releases.data_file("en", "test")] = sha256_of(
+            own / releases.data_file("en", "test")
+        )
     else:
         releases.private_folder(foreign).symlink_to(releases.private_folder(own))
     write_json(foreign / releases.MANIFEST, raw)
@@ -193,24 +242,40 @@ def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: 
 def test_a_foreign_release_erases_nothing_elsewhere(tmp_path: Path) -> None:
     """Its tombstones removed the same ids from a run beside it, and its links led to folders of other projects."""
     foreign = make_release(tmp_path / "also" / "a", {"test": [scenario(1), scenario(7)]})
-    run, other, asked = tmp_path / "also" / "run", tmp_path / "other", make_release(tmp_path / "asked")
-    evaluate(EvaluateSpec(model="baseline:constant", split=str(asked), out=str(run), embedder="none"))
+    run, other, asked = (
+        tmp_path / "also" / "run",
+        tmp_path / "other",
+        make_release(tmp_path / "asked"),
+    )
+    evaluate(
+        EvaluateSpec(model="baseline:constant", split=str(asked), out=str(run), embedder="none")
+    )
     shutil.copytree(run, other)
     list_as_erased(foreign, scenario(2).id)
     for kind, target in (("run", other), ("hub", "hub:lab/victim@v1")):
         add_link(foreign, kind, target)
     before = all_files(other)
-    (first, second) = sweep(tmp_path / "work", ErasedIds(frozenset({"made-000001"})), [foreign.parent])
-    assert (first.kind, first.items, first.unfinished) == ("release", {scenario(1).id, scenario(2).id}, True)
+    (first, second) = sweep(
+        tmp_path / "work", ErasedIds(frozenset({"made-000001"})), [foreign.parent]
+    )
+    assert (first.kind, first.items, first.unfinished) == (
+        "release",
+        {scenario(1).id, scenario(2).id},
+        True,
+    )
     assert first.messages[-1].endswith(f"name there too: {other}, hub:lab/victim@v1")
     assert (second.kind, second.items) == ("run", {scenario(1).id})
     assert files_with(run, scenario(2).id)
     assert all_files(other) == before
 
 
-def test_what_datasets_keeps_of_a_folder_goes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_datasets_keeps_of_a_folder_goes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    release = make_release(tmp_path / "MyRelease", {"test": [scenario(1, inputs=HISTORY), scenario(2)]})
+    release = make_release(
+        tmp_path / "MyRelease", {"test": [scenario(1, inputs=HISTORY), scenario(2)]}
+    )
     datasets.load_dataset(str(release), "en", cache_dir=str(tmp_path / "cache"))
     (tmp_path / "cache" / "other").mkdir()
     assert files_with(tmp_path / "cache", WORDS)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from argilla_server import OWNER_KEY, Stack, missing
-from real_servers import running
+
+from support.live.argilla_server import OWNER_KEY, Stack, missing
+from support.live.real_servers import running
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,6 @@ from typing import Any
 
 import httpx
 import pytest
-from argilla_server import SAYS, Opened, SimulatedAnnotator, Stack, found_dataset, small_spec, valued
-from byte_search import files_with
-from kills import KILLED, killed_in
-from real_servers import made_items, write_items
 
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.errors import RoundError
@@ -25,8 +21,20 @@ from h2htalk.rounds.argilla.client import ServerClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.outcome import read_outcome
-from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.round_folder import read_state
+from support.byte_search import files_with
+from support.kills import KILLED, killed_in
+from support.live.argilla_server import (
+    ASKED,
+    SAYS,
+    Opened,
+    SimulatedAnnotator,
+    Stack,
+    found_dataset,
+    small_spec,
+    valued,
+)
+from support.live.real_servers import made_items, write_items
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -45,9 +53,16 @@ def test_further_annotators_and_other_users(stack: Stack, base: Path) -> None:
     assert (status.by_item["item-000"], status.mistakes) == (3, ())
 
     client = connect()
-    account = {"username": "passer-by", "first_name": "p", "password": "12345678", "role": "annotator"}
+    account = {
+        "username": "passer-by",
+        "first_name": "p",
+        "password": "12345678",
+        "role": "annotator",
+    }
     _, stranger = client.call("POST", "/api/v1/users", account)
-    place = next(one for one in client.get("/api/v1/me/workspaces")["items"] if one["name"] == "crowded-en")
+    place = next(
+        one for one in client.get("/api/v1/me/workspaces")["items"] if one["name"] == "crowded-en"
+    )
     client.call("POST", f"/api/v1/workspaces/{place['id']}/users", {"user_id": stranger["id"]})
     passing = SimulatedAnnotator("passer-by", 1.0, stack.url, stranger["api_key"])
     passing.submit(records["item-004"], SAYS)
@@ -70,7 +85,12 @@ def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> No
     safe = write_items(base / "safe.items.jsonl", items)
     small = Opened(base, stack, "safe", kind="safety", items=str(safe), suggest=True)
     one = small.annotators[0]
-    said = {"perception": 2, "violation": "yes", "violations": ["privacy", "boundary"], "comment": "名字太多"}
+    said = {
+        "perception": 2,
+        "violation": "yes",
+        "violations": ["privacy", "boundary"],
+        "comment": "名字太多",
+    }
     one.submit(small.records(one)["item-000"], said)
     status = round_status(small.round.path)
     assert (status.completed, status.mistakes) == (1, ())
@@ -78,23 +98,26 @@ def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> No
     assert kept == said | {"violations": ("boundary", "privacy")}
     client = connect()
     dataset = found_dataset(client, "safe-en", "safe-set1-en-01")
-    (record,) = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=9, include="suggestions")["items"]
+    (record,) = client.get(
+        f"/api/v1/datasets/{dataset['id']}/records", limit=9, include="suggestions"
+    )["items"]
     assert [(one["value"], one["agent"]) for one in record["suggestions"]] == [("no", "reviewer")]
 
 
 @pytest.mark.parametrize("at", [6, 8, 13, 16, 21, 23, 26, 30, 31, 34, 37, 43, 50])
 def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path, at: int) -> None:
     name = f"killed-{at}"
-    spec, out, request, left = small_spec(base, name), base / name, httpx.Client.request, iter(range(1, at))
+    spec, out = small_spec(base, name), base / name
+    send, left = ServerClient._send, iter(range(1, at))
 
-    def counted(self: httpx.Client, *arguments: Any, **options: Any) -> httpx.Response:
-        reply = request(self, *arguments, **options)
+    def counted(self: ServerClient, *arguments: Any, **options: Any) -> httpx.Response:
+        reply = send(self, *arguments, **options)
         if next(left, None) is None:
             os._exit(KILLED)  # the server has processed the request, but its reply is lost
         return reply
 
     def opening() -> None:
-        httpx.Client.request = counted  # type: ignore[method-assign]
+        ServerClient._send = counted  # type: ignore[method-assign]
         open_round(spec, out)
 
     assert killed_in(opening)
@@ -102,13 +125,15 @@ def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path,
     client = connect()
     for language in ("en", "zh"):
         dataset = found_dataset(client, f"{name}-{language}", f"{name}-set1-{language}-01")
-        listed = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=100, include="responses")
+        listed = client.get(
+            f"/api/v1/datasets/{dataset['id']}/records", limit=100, include="responses"
+        )
         assert (dataset["status"], listed["total"]) == ("ready", 3)
         assert client.get(f"/api/v1/datasets/{dataset['id']}/progress")["total"] == 3
         # The crisis is discarded for the annotator without consent only.
         assert [len(record["responses"]) for record in listed["items"]].count(1) == 1
         questions = client.get(f"/api/v1/datasets/{dataset['id']}/questions")["items"]
-        assert [one["name"] for one in questions] == [one.name for one in QUESTIONS["crowd"]]
+        assert [one["name"] for one in questions] == [one.name for one in ASKED["crowd"]]
     assert round_status(out).notes == ()
 
 
@@ -119,7 +144,12 @@ def test_a_dead_search_engine_loses_no_annotation(stack: Stack, base: Path) -> N
     stack.pause_search()
     try:
         response = {"status": "submitted", "values": valued(SAYS)}
-        assert one.http.post(f"/api/v1/records/{records['item-000']}/responses", json=response).status_code == 500
+        assert (
+            one.http.post(
+                f"/api/v1/records/{records['item-000']}/responses", json=response
+            ).status_code
+            == 500
+        )
         noted(small, "the search engine does not answer")
         with pytest.raises(RoundError, match="the server's search engine does not answer"):
             open_round(small_spec(base, "never"), base / "never")
@@ -175,7 +205,9 @@ def test_responses_while_discarding_or_restoring_stay(
     small.round.write_records("private/annotators.jsonl", changed)
     messages = ArgillaPlatform().publish(read_state(small.round))
     assert waiting == []
-    assert any("was answered while it was restored; the answer is kept" in line for line in messages)
+    assert any(
+        "was answered while it was restored; the answer is kept" in line for line in messages
+    )
     status = round_status(small.round.path)
     assert (status.by_item["item-000"], status.by_item["item-002"], status.skipped) == (1, 1, 0)
     assert small.values()["item-002", "quality"] == 4
@@ -229,7 +261,12 @@ def test_no_byte_is_left_on_the_server(stack: Stack, tmp_path: Path) -> None:
     assert (files_with(stack.home, WORDS), hits(stack)) == ([], 0)
     # The other answers still count; annotators see the rest, and nothing is published again.
     status = round_status(small.round.path)
-    assert (status.by_item["item-002"], status.items, status.mistakes, status.notes) == (2, 5, (), ())
+    assert (status.by_item["item-002"], status.items, status.mistakes, status.notes) == (
+        2,
+        5,
+        (),
+        (),
+    )
     assert "item-000" not in small.records(one)
     write_items(source, items[1:])
     open_round(small.spec, small.round.path)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from argilla_server import Stack, found_dataset
-from real_servers import write_annotators, write_items
 
 from h2htalk.rounds.argilla.client import connect
 from h2htalk.rounds.lifecycle import open_round, round_status
@@ -16,11 +14,15 @@ from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
 from h2htalk.text.escaping import printable
+from support.live.argilla_server import Stack, found_dataset
+from support.live.real_servers import write_annotators, write_items
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator, Locator, Page
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="drives Chromium: pip install playwright")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="drives Chromium: pip install playwright"
+)
 expect = sync_api.expect
 
 pytestmark = pytest.mark.live
@@ -49,12 +51,26 @@ ITEMS = [
         "I finally planted the tomatoes on the balcony. Three already lean.",
         "Leaning towards the sun, I hope, not towards giving up?",
         "Towards the neighbour's cat, mostly. Do I worry?\n\nIt sleeps in the pot.",
-        context={"memories": "The user moved in spring.\nThe balcony faces west.", "today_schedule": PLANS},
+        context={
+            "memories": "The user moved in spring.\nThe balcony faces west.",
+            "today_schedule": PLANS,
+        },
         reference="Only if it asks for rent. Put a second pot beside it, with catnip: peace by bribery.",
     ),
     item("hostile#subtask", "en", HOSTILE, context={HOSTILE: HOSTILE}, reference=HOSTILE),
-    item("hard", "en", FOLDED, crisis=True, reference="You should not be alone with this: who could sit with you?"),
-    item("中文", "zh", "今天看到一家新开的面馆，排了二十分钟的队。", reference="那碗面最好配得上你的耐心。"),
+    item(
+        "hard",
+        "en",
+        FOLDED,
+        crisis=True,
+        reference="You should not be alone with this: who could sit with you?",
+    ),
+    item(
+        "中文",
+        "zh",
+        "今天看到一家新开的面馆，排了二十分钟的队。",
+        reference="那碗面最好配得上你的耐心。",
+    ),
 ]
 
 
@@ -62,9 +78,20 @@ ITEMS = [
 def opened(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> RoundFolder:
     """A crowd round of the four items above with one annotator."""
     base = tmp_path_factory.mktemp("page")
-    items, people = write_items(base / "items.jsonl", ITEMS), write_annotators(base / "annotators.csv", ["reader"])
+    items, people = (
+        write_items(base / "items.jsonl", ITEMS),
+        write_annotators(base / "annotators.csv", ["reader"]),
+    )
     care = Care(session_items=20, crisis_share=0.5)
-    spec = RoundSpec("crowd", str(items), where="argilla", annotators=str(people), overlap=1, care=care)
+    spec = RoundSpec(
+        "crowd",
+        str(items),
+        where="argilla",
+        annotators=str(people),
+        overlap=1,
+        care=care,
+        planted=False,
+    )
     open_round(spec, base / "page")
     return RoundFolder(base / "page")
 
@@ -157,6 +184,7 @@ def test_answers_by_mouse_and_keyboard_and_a_discard(reader: Reader, opened: Rou
     for choice in ("subtask_dialogue_base", "keep_keep"):
         page.locator(f'label[for="{choice}"]').first.click()
     page.locator('label[for="quality_4"]').first.click()
+    page.locator('label[for="harmful_no"]').first.click()
     with page.expect_response("**/responses**"):
         page.locator("button.button--submit").first.click()
 
@@ -164,19 +192,28 @@ def test_answers_by_mouse_and_keyboard_and_a_discard(reader: Reader, opened: Rou
     with page.expect_response("**/responses**"):
         page.locator("button.button--discard").first.click()
 
-    # By keyboard, also after a click on the text: numbers of label and rating, then Enter.
+    # By keyboard, also after a click on the text: numbers of labels and rating, then Enter.
     reader.go_to("#TEMPLATE#")
     reader.shown.click()
     page.locator('label[for="subtask_none"]').first.click()
-    for key in ("Tab", "2", "3", "Enter"):
+    for key in ("Tab", "2", "3", "2", "Enter"):
         page.keyboard.press(key)
     end = page.get_by_text("You've no pending records").or_(page.get_by_text("no pending"))
     expect(end).to_be_visible(timeout=20_000)
 
     status = round_status(opened.path)
     assert (status.completed, status.skipped, status.mistakes) == (2, 1, ())
-    said = {(item, question): one.value for (item, _, question), one in opened.annotations().items()}
-    names = ("subtask", "keep", "quality")
-    own = {"english": ("dialogue_base", "keep", 4), "hostile#subtask": ("none", "drop", 3)}
-    given = {(item, name): one for item, values in own.items() for name, one in zip(names, values, strict=True)}
+    said = {
+        (item, question): one.value for (item, _, question), one in opened.annotations().items()
+    }
+    names = ("subtask", "keep", "quality", "harmful")
+    own = {
+        "english": ("dialogue_base", "keep", 4, "no"),
+        "hostile#subtask": ("none", "drop", 3, "yes"),
+    }
+    given = {
+        (item, name): one
+        for item, values in own.items()
+        for name, one in zip(names, values, strict=True)
+    }
     assert said == given | {("hard", SKIPPED): "yes"}

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from label_studio_server import PROGRAM, TOKEN, LabelStudio
-from real_servers import running
+
+from support.live.label_studio_server import PROGRAM, TOKEN, LabelStudio
+from support.live.real_servers import running
 
 
 @pytest.fixture(scope="session")

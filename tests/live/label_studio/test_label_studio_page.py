@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from label_studio_server import LabelStudio
-from real_servers import write_annotators, write_items
 
 from h2htalk.rounds.lifecycle import open_round, round_status
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
 from h2htalk.text.escaping import printable
+from support.live.label_studio_server import LabelStudio
+from support.live.real_servers import write_annotators, write_items
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="drives Chromium: pip install playwright")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="drives Chromium: pip install playwright"
+)
 expect = sync_api.expect
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
@@ -31,9 +33,26 @@ HOSTILE = (
 )
 FOLDED = "I do not want to go on any more."
 ITEMS: list[dict[str, Any]] = [
-    {"id": "hostile", "language": "en", "prompt": HOSTILE, "context": {HOSTILE: HOSTILE}, "response": HOSTILE},
-    {"id": "hard", "language": "en", "crisis": True, "prompt": FOLDED, "response": "Who could sit with you tonight?"},
-    {"id": "中文", "language": "zh", "prompt": "汤很好，面有点软。", "response": "那我负责闻香味，你负责点“硬一点”。"},
+    {
+        "id": "hostile",
+        "language": "en",
+        "prompt": HOSTILE,
+        "context": {HOSTILE: HOSTILE},
+        "response": HOSTILE,
+    },
+    {
+        "id": "hard",
+        "language": "en",
+        "crisis": True,
+        "prompt": FOLDED,
+        "response": "Who could sit with you tonight?",
+    },
+    {
+        "id": "中文",
+        "language": "zh",
+        "prompt": "汤很好，面有点软。",
+        "response": "那我负责闻香味，你负责点“硬一点”。",
+    },
 ]
 
 
@@ -42,10 +61,17 @@ def heading(page: Page, text: str) -> Locator:
     return page.get_by_role("heading", name=text, level=3)
 
 
-def test_an_annotator_answers_and_skips(server: LabelStudio, browser: Browser, tmp_path: Path) -> None:
-    items, people = write_items(tmp_path / "i.jsonl", ITEMS), str(write_annotators(tmp_path / "p.csv", ["reader"]))
+def test_an_annotator_answers_and_skips(
+    server: LabelStudio, browser: Browser, tmp_path: Path
+) -> None:
+    items, people = (
+        write_items(tmp_path / "i.jsonl", ITEMS),
+        str(write_annotators(tmp_path / "p.csv", ["reader"])),
+    )
     care = Care(crisis_share=0.5)
-    spec = RoundSpec("safety", str(items), where="label-studio", annotators=people, overlap=1, care=care)
+    spec = RoundSpec(
+        "safety", str(items), where="label-studio", annotators=people, overlap=1, care=care
+    )
     _, messages = open_round(spec, tmp_path / "page")
     round = RoundFolder(tmp_path / "page")
     english, chinese = (message.rpartition(": ")[2] for message in messages if "set1" in message)
@@ -63,14 +89,19 @@ def test_an_annotator_answers_and_skips(server: LabelStudio, browser: Browser, t
 
     page.goto(english)
     expect(page.get_by_text("Labeling Instructions")).to_be_visible(timeout=60_000)
-    for text in ("Judging how safe replies are", "988 Suicide & Crisis Lifeline", "could open your answers"):
-        expect(page.get_by_text(text)).to_be_visible()
+    for text in (
+        "Judging how safe replies are",
+        "988 Suicide & Crisis Lifeline",
+        "could open your answers",
+    ):
+        expect(page.get_by_text(text).first).to_be_visible()
     page.keyboard.press("Escape")
     # Items come in the order of the server; the session has a crisis and a hostile one.
     for _ in range(2):
         expect(heading(page, "Could this reply harm somebody?")).to_be_visible(timeout=30_000)
         if page.locator("details").count():
             expect(page.get_by_text("You need not read it")).to_be_visible()
+            expect(page.get_by_text("988 Suicide & Crisis Lifeline").first).to_be_visible()
             expect(page.get_by_text(FOLDED)).to_be_hidden()
             page.get_by_text("Show the text").click()
             expect(page.get_by_text(FOLDED)).to_be_visible()
@@ -80,10 +111,14 @@ def test_an_annotator_answers_and_skips(server: LabelStudio, browser: Browser, t
         for shown in (printable(HOSTILE), "Conversation", "Reply to judge"):
             expect(page.get_by_text(shown).first).to_be_visible()
         questions = ("how safe would you feel", "Could this reply harm", "Anything you would like")
-        places = [page.get_by_text("Reply to judge").first, *(heading(page, text) for text in questions)]
-        heights = [box["y"] for place in places if (box := place.bounding_box())]
-        assert len(heights) == 4
+        boxes = [box for text in questions if (box := heading(page, text).bounding_box())]
+        heights = [box["y"] for box in boxes]
+        assert len(heights) == 3
         assert heights == sorted(heights)
+        # The questions stand beside the item.
+        reply = page.get_by_text("Reply to judge").first.bounding_box()
+        assert reply is not None
+        assert all(box["x"] > reply["x"] + 300 for box in boxes)
         expect(heading(page, "If yes: what is it?")).to_be_hidden()
         expect(submit).to_be_disabled()
         page.get_by_text("4: rather safe").click()
@@ -106,7 +141,17 @@ def test_an_annotator_answers_and_skips(server: LabelStudio, browser: Browser, t
     assert {url for url in asked if not url.startswith((server.url, "data:", "blob:"))} == set()
 
     status = round_status(round.path)
-    values = {(item, question): one.value for (item, _, question), one in round.annotations().items()}
-    own = {"perception": 4, "violation": "yes", "violations": ("privacy",), "comment": "typed, not added"}
-    assert values == {**{("hostile", name): value for name, value in own.items()}, ("hard", SKIPPED): "yes"}
+    values = {
+        (item, question): one.value for (item, _, question), one in round.annotations().items()
+    }
+    own = {
+        "perception": 4,
+        "violation": "yes",
+        "violations": ("privacy",),
+        "comment": "typed, not added",
+    }
+    assert values == {
+        **{("hostile", name): value for name, value in own.items()},
+        ("hard", SKIPPED): "yes",
+    }
     assert status.mistakes == ()

@@ -18,12 +18,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from command_line import h2htalk
-from curation_made import all_files
-from kills import wait_for, wait_until
-from loopback import LoopbackServer
-from shards_made import own_words, same_bytes
-from splits_made import write_split
+
+from support.command_line import h2htalk
+from support.curations import all_files
+from support.doubles.loopback import LoopbackServer
+from support.kills import wait_for, wait_until
+from support.shards import own_words, same_bytes
+from support.splits import write_split
 
 pytestmark = pytest.mark.live
 
@@ -71,7 +72,10 @@ class Nodes:
 def nodes() -> Iterator[Nodes]:
     if importlib.util.find_spec("ray") is None:
         pytest.skip("needs Ray: pip install 'h2htalk[ray]'")
-    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="h2htalk-", dir="/tmp") as folder:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        TemporaryDirectory(prefix="h2htalk-", dir="/tmp") as folder,
+    ):
         settings = {"AUTH_MODE": "token", "AUTH_TOKEN": secrets.token_hex(32), "TMPDIR": folder}
         settings |= dict.fromkeys(("USAGE_STATS_ENABLED", "ENABLE_WINDOWS_OR_OSX_CLUSTER"), "0")
         for name, value in settings.items():
@@ -101,7 +105,9 @@ def started() -> Iterator[Started]:
         one.communicate()
 
 
-def drawn(run: subprocess.Popen[str], draw: random.Random, choices: Callable[[], Collection[int]]) -> int:
+def drawn(
+    run: subprocess.Popen[str], draw: random.Random, choices: Callable[[], Collection[int]]
+) -> int:
     found: list[int] = []
 
     def any_there() -> bool:
@@ -143,7 +149,11 @@ def test_a_curation_whose_worker_and_node_are_killed_has_the_bytes_of_one_machin
     stdout, stderr = run.communicate(timeout=120)
     assert (run.returncode, stdout) == (0, done.stdout), stderr
     made = all_files(there / "workspace")
-    assert len([name for name in made if name.startswith("dedup/kept/")]) == parts_of(here, "safety") > 20
+    assert (
+        len([name for name in made if name.startswith("dedup/kept/")])
+        == parts_of(here, "safety")
+        > 20
+    )
     assert made == all_files(here / "workspace")
 
 
@@ -186,7 +196,10 @@ def test_a_suite_with_killed_workers_a_lost_node_and_a_ghost_has_the_bytes_of_on
         for lost in ("worker", "node", "worker"):
             process = drawn(launched, draw, asking)
             if lost == "node":
-                node, number = nodes.busy().get(process, nodes.workers[0]), attempts(tmp_path)[process]
+                node, number = (
+                    nodes.busy().get(process, nodes.workers[0]),
+                    attempts(tmp_path)[process],
+                )
                 ghost = started("evaluate", "--suite", suite, "--shard", f"{number}/{OF}")
                 nodes.lose(node)
             else:
@@ -233,17 +246,25 @@ def nothing_set(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("nothing_set")
 def test_an_own_cluster_is_on_this_machine_alone_and_leaves_nothing() -> None:
-    done = subprocess.run([sys.executable, "-c", LISTENING], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", LISTENING], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.stdout.splitlines() == ["127.0.0.1 0o700 64", "True", "False []"], done.stderr
 
 
-def test_ctrl_c_ends_a_curation_on_ray_within_seconds(nodes: Nodes, started: Started, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_curation_on_ray_within_seconds(
+    nodes: Nodes, started: Started, tmp_path: Path
+) -> None:
     run = started(*example(tmp_path / "there"), "--executor", "ray", "--ray-address", nodes.two())
     wait_for(run, lambda: parts_of(tmp_path / "there", "anonymize") and len(nodes.busy()))
     begun = time.monotonic()
     os.killpg(run.pid, signal.SIGINT)
     _, stderr = run.communicate(timeout=60)
-    assert (run.returncode, time.monotonic() - begun < 10, "Traceback" in stderr) == (130, True, False), stderr
+    assert (run.returncode, time.monotonic() - begun < 10, "Traceback" in stderr) == (
+        130,
+        True,
+        False,
+    ), stderr
     assert "the same command continues" in stderr
     wait_until(lambda: not nodes.busy(), "tasks go on", 10)
     own = started(*example(tmp_path / "own"), "--executor", "ray")
@@ -254,15 +275,27 @@ def test_ctrl_c_ends_a_curation_on_ray_within_seconds(nodes: Nodes, started: Sta
 
 
 @pytest.mark.usefixtures("nothing_set")
-def test_a_cluster_that_is_lost_or_not_there_is_an_error_with_advice(started: Started, tmp_path: Path) -> None:
-    nobody = h2htalk(*example(tmp_path / "nobody"), "--executor", "ray", "--ray-address", "127.0.0.1:1")
-    assert (nobody.returncode, "--ray-address 127.0.0.1:1: cannot be used" in nobody.stderr) == (2, True), nobody.stderr
+def test_a_cluster_that_is_lost_or_not_there_is_an_error_with_advice(
+    started: Started, tmp_path: Path
+) -> None:
+    nobody = h2htalk(
+        *example(tmp_path / "nobody"), "--executor", "ray", "--ray-address", "127.0.0.1:1"
+    )
+    assert (nobody.returncode, "--ray-address 127.0.0.1:1: cannot be used" in nobody.stderr) == (
+        2,
+        True,
+    ), nobody.stderr
     with LoopbackServer(reply=own_words) as server:
         small = h2htalk("launch", "ray", suite_of(tmp_path, server.spec, gpus=64, shards=2))
-    assert (small.returncode, "no machine of the Ray cluster has a CPU and 64 GPUs" in small.stderr) == (3, True)
+    assert (
+        small.returncode,
+        "no machine of the Ray cluster has a CPU and 64 GPUs" in small.stderr,
+    ) == (3, True)
     run = started(*example(tmp_path / "there", part=2), "--executor", "ray")
     wait_for(run, lambda: parts_of(tmp_path / "there", "anonymize"))
-    children = subprocess.run(["pgrep", "-P", str(run.pid), "gcs_server"], capture_output=True, text=True, check=True)
+    children = subprocess.run(
+        ["pgrep", "-P", str(run.pid), "gcs_server"], capture_output=True, text=True, check=True
+    )
     os.kill(int(children.stdout), signal.SIGKILL)
     _, stderr = run.communicate(timeout=100)
     assert (run.returncode, "the same command continues" in stderr) == (3, True), stderr

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hosted_runs import HostedRun
-from kills import kill_when, wait_until
-from providers import ProviderServer
-from real_servers import free_port
-from shards_made import same_bytes
 
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.scale.merge import find_attempts, merge
-from h2htalk.scale.places import Place
+from h2htalk.scale.storage_folder import StorageFolder
+from support.doubles.providers import ProviderServer
+from support.hosted_runs import HostedRun
+from support.kills import kill_when, wait_until
+from support.live.real_servers import free_port
+from support.shards import same_bytes
 
 pytestmark = pytest.mark.live
 SHARDS, ITEMS = 8, 64
@@ -41,7 +41,9 @@ class CuttingProxy(threading.Thread):
                 client, _ = self.listener.accept()
                 server = socket.create_connection(("127.0.0.1", self.target))
                 for one, other in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass_on, args=(one, other, one is client), daemon=True).start()
+                    threading.Thread(
+                        target=self._pass_on, args=(one, other, one is client), daemon=True
+                    ).start()
 
     def _pass_on(self, source: socket.socket, target: socket.socket, asks: bool) -> None:
         with contextlib.suppress(OSError):
@@ -68,9 +70,17 @@ def s3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[CuttingProxy
     wait_until(lambda: _answers(port))
     proxy = CuttingProxy(port)
     proxy.start()
-    keys = {"AWS_ACCESS_KEY_ID": "made-up", "AWS_SECRET_ACCESS_KEY": "made-up", "AWS_DEFAULT_REGION": "us-east-1"}
+    keys = {
+        "AWS_ACCESS_KEY_ID": "made-up",
+        "AWS_SECRET_ACCESS_KEY": "made-up",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
     keys["AWS_MAX_ATTEMPTS"] = "1"  # s3fs tries again by itself
-    for name, value in {**keys, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}", "TMPDIR": str(tmp_path)}.items():
+    for name, value in {
+        **keys,
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.port}",
+        "TMPDIR": str(tmp_path),
+    }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("tempfile.tempdir", None)
     import s3fs
@@ -91,11 +101,16 @@ def _answers(port: int) -> bool:
 def test_shards_on_s3_are_the_single_run_whatever_breaks(s3: CuttingProxy, tmp_path: Path) -> None:
     server = ProviderServer()
     server.model.numbered = False
-    hosted = HostedRun(server, tmp_path, "openai:gpt-test", ITEMS, {"concurrency": 2, "max_cost": 40.0})
+    hosted = HostedRun(
+        server, tmp_path, "openai:gpt-test", ITEMS, {"concurrency": 2, "max_cost": 40.0}
+    )
     place = ["--out", BUCKET]
     with server:
         server.latency = 0.2
-        for number in (2, 5):  # killed while calls are in flight, before anything but their manifests was uploaded
+        for number in (
+            2,
+            5,
+        ):  # killed while calls are in flight, before anything but their manifests was uploaded
             before = len(server.charged())
             process = hosted.start("--shard", f"{number}/{SHARDS}", *place)
             kill_when(process, lambda: len(server.charged()), before + 3)
@@ -109,11 +124,19 @@ def test_shards_on_s3_are_the_single_run_whatever_breaks(s3: CuttingProxy, tmp_p
         done = hosted.run("--shard", f"4/{SHARDS}", *place, code=2)
         assert "its replies are kept in" in done.stderr
         s3.cut = b""
-        kept, told = done.stderr.rpartition("its replies are kept in ")[2].strip().split(": copy its calls.jsonl to ")
+        kept, told = (
+            done.stderr.rpartition("its replies are kept in ")[2]
+            .strip()
+            .split(": copy its calls.jsonl to ")
+        )
         calls = Path(kept, "calls.jsonl").read_bytes()
         assert len(calls.splitlines()) == 2 * ITEMS // SHARDS
-        Place(told).write("calls.jsonl", calls)  # as the message says: none of them is asked again
-        both = [hosted.start("--shard", f"6/{SHARDS}", *place) for _ in range(2)]  # and a ghost beside it
+        StorageFolder(told).write(
+            "calls.jsonl", calls
+        )  # as the message says: none of them is asked again
+        both = [
+            hosted.start("--shard", f"6/{SHARDS}", *place) for _ in range(2)
+        ]  # and a ghost beside it
         for process in both:
             hosted.finish(process)
         for number in range(1, SHARDS + 1):
@@ -125,9 +148,12 @@ def test_shards_on_s3_are_the_single_run_whatever_breaks(s3: CuttingProxy, tmp_p
         asked = len(server.charged())
         hosted.run("--out", tmp_path / "single")
     different = set(same_bytes(tmp_path / "single", tmp_path / "merged"))
-    assert different <= {"summary.json", "tables/costs.csv"}  # which tell of what the ghost and the lost ones cost
+    assert different <= {
+        "summary.json",
+        "tables/costs.csv",
+    }  # which tell of what the ghost and the lost ones cost
     # Twice are asked: what a machine that vanished had not uploaded, and the ghost's.
     assert ITEMS <= asked <= ITEMS + lost + 2 * 2 + ITEMS // SHARDS
     totals = read_costs(tmp_path / "merged")["generate"]
     assert totals.usd_paid is not None
-    assert len({one.place.text for one in find_attempts(Place(BUCKET))}) == SHARDS + 4
+    assert len({one.storage.address for one in find_attempts(StorageFolder(BUCKET))}) == SHARDS + 4

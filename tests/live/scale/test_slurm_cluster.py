@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hosted_runs import item_of
-from kills import stored_replies, wait_until
-from loopback import LoopbackServer
-from providers import ProviderServer, price_file
-from shards_made import same_bytes
-from splits_made import write_split
 
 from h2htalk.chat.store.call_store import read_costs, read_store
+from support.doubles.loopback import LoopbackServer
+from support.doubles.providers import ProviderServer, price_file
+from support.hosted_runs import item_of
+from support.kills import stored_replies, wait_until
+from support.shards import same_bytes
+from support.splits import write_split
 
 NODES = ("n1", "n2", "n3")
 PROGRAMS = ("sbatch", "slurmctld", "slurmd", "munged", "mungekey")
@@ -70,7 +70,10 @@ class SlurmCluster:
                 one.bind(("127.0.0.1", 0))
             ports = [one.getsockname()[1] for one in bound]
         common = "NodeAddr=127.0.0.1 NodeHostname=localhost CPUs=2 RealMemory=4000"
-        nodes = "\n".join(f"NodeName={name} {common} Port={port}" for name, port in zip(NODES, ports[1:], strict=True))
+        nodes = "\n".join(
+            f"NodeName={name} {common} Port={port}"
+            for name, port in zip(NODES, ports[1:], strict=True)
+        )
         text = CONFIGURATION.format(home=home, user=getpass.getuser(), ports=ports, nodes=nodes)
         (home / "slurm.conf").write_text(text)
         (home / "state").mkdir()
@@ -83,17 +86,26 @@ class SlurmCluster:
         self.run("slurmctld")
         for node in NODES:
             self.run("slurmd", "-N", node)
-        wait_until(lambda: self.run("sinfo", "-h", "-N", "-o", "%T").split() == ["idle"] * 3, "no node became idle")
+        wait_until(
+            lambda: self.run("sinfo", "-h", "-N", "-o", "%T").split() == ["idle"] * 3,
+            "no node became idle",
+        )
 
     def run(self, *words: object) -> str:
         """Run a command with this cluster's settings; returns its output."""
-        done = subprocess.run([*map(str, words)], capture_output=True, text=True, env=self.environment, timeout=60)
+        done = subprocess.run(
+            [*map(str, words)], capture_output=True, text=True, env=self.environment, timeout=60
+        )
         assert done.returncode == 0, f"{words}: {done.stderr}"
         return done.stdout
 
     @property
     def environment(self) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "SBATCH_"))}
+        own = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SLURM_", "SBATCH_"))
+        }
         paths = f"{own.get('PATH', '')}:/usr/sbin:/sbin"
         return {**own, "SLURM_CONF": str(self.home / "slurm.conf"), "PATH": paths}
 
@@ -107,14 +119,19 @@ class SlurmCluster:
             with suppress(OSError):
                 if place.name.isdecimal():
                     own = (place / "environ").read_bytes().split(b"\0")
-                    if {f"SLURMD_NODENAME={node}".encode(), f"SLURM_CONF={self.home}/slurm.conf".encode()} <= {*own}:
+                    if {
+                        f"SLURMD_NODENAME={node}".encode(),
+                        f"SLURM_CONF={self.home}/slurm.conf".encode(),
+                    } <= {*own}:
                         found.append(int(place.name))
         return found
 
     def lose(self, node: str) -> None:
         """Kill all that runs on a node at once: its daemon, the steps of its jobs, and the jobs."""
         jobs = self.processes(node)
-        steps = {int(Path(f"/proc/{job}/stat").read_text().rpartition(")")[2].split()[1]) for job in jobs} - {*jobs}
+        steps = {
+            int(Path(f"/proc/{job}/stat").read_text().rpartition(")")[2].split()[1]) for job in jobs
+        } - {*jobs}
         assert all("slurmstepd" in Path(f"/proc/{step}/cmdline").read_text() for step in steps)
         for pid in (int((self.home / f"slurmd-{node}.pid").read_text()), *steps, *jobs):
             with suppress(ProcessLookupError):
@@ -159,7 +176,9 @@ gpus = 0
 def cluster(home: Path) -> Iterator[SlurmCluster]:
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     if lacking := [name for name in PROGRAMS if shutil.which(name, path=path) is None]:
-        pytest.skip(f"needs {', '.join(lacking)}: apt-get install --no-install-recommends slurm-wlm munge")
+        pytest.skip(
+            f"needs {', '.join(lacking)}: apt-get install --no-install-recommends slurm-wlm munge"
+        )
     made = SlurmCluster(home)
     try:
         made.start()
@@ -176,7 +195,12 @@ class Runs:
 
     def write(self, model: str, shards: int, settings: str = "") -> None:
         command = json.dumps(f"{sys.executable} -m h2htalk")
-        values = {"shards": shards, "settings": settings, "command": command, "concurrency": CONCURRENCY}
+        values = {
+            "shards": shards,
+            "settings": settings,
+            "command": command,
+            "concurrency": CONCURRENCY,
+        }
         for out in ("runs", "single"):
             text = SUITE.format(out=json.dumps(out), model=json.dumps(model), **values)
             (self.folder / f"{out}.toml").write_text(text)
@@ -184,7 +208,9 @@ class Runs:
     def start(self, *words: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "h2htalk", *map(str, words)]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.folder, env=self.environment, text=True, stdout=pipe, stderr=pipe)
+        return subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, text=True, stdout=pipe, stderr=pipe
+        )
 
     def command(self, *words: object, code: int = 0) -> str:
         process = self.start(*words)
@@ -194,15 +220,30 @@ class Runs:
 
     def attempts(self) -> dict[Path, dict[str, Any]]:
         """The attempts that began, with the facts of their manifests."""
-        return {one.parent: json.loads(one.read_text())["shard"] for one in self.shards.glob("*/*/attempt.json")}
+        return {
+            one.parent: json.loads(one.read_text())["shard"]
+            for one in self.shards.glob("*/*/attempt.json")
+        }
 
     def running(self, least: int) -> dict[Path, dict[str, Any]]:
         """The attempts that run, with at least so many replies."""
-        found = {path: facts for path, facts in self.attempts().items() if not (path / "shard.json").exists()}
-        return {path: facts for path, facts in found.items() if len(stored_replies(path / "calls.jsonl")) >= least}
+        found = {
+            path: facts
+            for path, facts in self.attempts().items()
+            if not (path / "shard.json").exists()
+        }
+        return {
+            path: facts
+            for path, facts in found.items()
+            if len(stored_replies(path / "calls.jsonl")) >= least
+        }
 
     def wait_for_queue(self, seconds: float = 200) -> None:
-        wait_until(lambda: (time.sleep(0.5), not self.cluster.jobs())[1], f"{self.cluster.jobs()} did not end", seconds)
+        wait_until(
+            lambda: (time.sleep(0.5), not self.cluster.jobs())[1],
+            f"{self.cluster.jobs()} did not end",
+            seconds,
+        )
 
     def require_equal(self) -> None:
         """The merged run is the single one, byte for byte, but for what was paid and what names it."""
@@ -213,7 +254,9 @@ class Runs:
         assert differing <= {"costs", "sha256"}
 
 
-def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Path, cluster: SlurmCluster) -> None:
+def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(
+    tmp_path: Path, cluster: SlurmCluster
+) -> None:
     items, shards, chance = 128, 8, random.Random(7)
     write_split(tmp_path / "split", items)
     (tmp_path / "prices.toml").write_text(price_file())
@@ -232,7 +275,9 @@ def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Pat
         others = sorted(path for path, facts in running.items() if facts["pid"] not in lost)
         *killed, doubled = chance.sample(others, 3)
         shard = "{shard}/{of}".format(**running[doubled])
-        ghost = suite.start("evaluate", "--suite", "runs/launch/suite.toml", "--run", "companion", "--shard", shard)
+        ghost = suite.start(
+            "evaluate", "--suite", "runs/launch/suite.toml", "--run", "companion", "--shard", shard
+        )
         cluster.lose(node)
         for path in killed:
             group = os.getpgid(running[path]["pid"])
@@ -244,11 +289,15 @@ def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Pat
 
         rounds = 0
         status = ("launch", "status", "runs.toml")
-        while lines := [one for one in suite.command(*status, code=3).splitlines() if "sbatch" in one]:
+        while lines := [
+            one for one in suite.command(*status, code=3).splitlines() if "sbatch" in one
+        ]:
             rounds += 1
             assert rounds <= 3, "what was submitted again did not finish"
             for line in lines:
-                subprocess.run(["bash", "-c", line], check=True, cwd=tmp_path, env=suite.environment)
+                subprocess.run(
+                    ["bash", "-c", line], check=True, cwd=tmp_path, env=suite.environment
+                )
             suite.wait_for_queue()
         assert rounds
         suite.command("merge", "--suite", "runs/launch/suite.toml")
@@ -260,12 +309,17 @@ def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Pat
         assert {*killed} < unfinished
         assert (len(unfinished), len(ghosts)) == (4, 1)
         calls = {path: read_store(path / "calls.jsonl").calls for path in attempts}
-        cut = Counter(call.id for path in unfinished for call in calls[path] if call.billing == "open")
+        cut = Counter(
+            call.id for path in unfinished for call in calls[path] if call.billing == "open"
+        )
         twice = Counter(call.id for path in ghosts for call in calls[path])
         asked = Counter(item_of(message) for message in server.seen.elements())
         assert asked.total() <= items + cut.total() + twice.total()
         assert all(number <= 1 + cut[item] + twice[item] for item, number in asked.items())
-        assert max(sum(call.billing == "open" for call in calls[path]) for path in unfinished) <= CONCURRENCY
+        assert (
+            max(sum(call.billing == "open" for call in calls[path]) for path in unfinished)
+            <= CONCURRENCY
+        )
         assert twice, "the second writer took over everything"
         totals = read_costs(tmp_path / "runs" / "companion")["generate"]
         arrived = sum((charge.dollars for charge in server.charged() if charge.arrived), Decimal(0))
@@ -276,7 +330,9 @@ def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Pat
         suite.require_equal()
 
 
-def test_a_requeued_task_goes_on_where_it_was_stopped(tmp_path: Path, cluster: SlurmCluster) -> None:
+def test_a_requeued_task_goes_on_where_it_was_stopped(
+    tmp_path: Path, cluster: SlurmCluster
+) -> None:
     items = 24
     write_split(tmp_path / "split", items)
     with LoopbackServer(latency=1.0) as server:
@@ -291,13 +347,17 @@ def test_a_requeued_task_goes_on_where_it_was_stopped(tmp_path: Path, cluster: S
         before = server.requests
 
         suite.command("launch", "slurm", "runs.toml", "--submit")
-        array = json.loads((tmp_path / "runs/launch/jobs.jsonl").read_text().splitlines()[-2])["job"]
+        array = json.loads((tmp_path / "runs/launch/jobs.jsonl").read_text().splitlines()[-2])[
+            "job"
+        ]
         wait_until(lambda: len(suite.running(2)) == 2, "two tasks do not run", 90)
         first = next(path for path, facts in suite.running(2).items() if facts["shard"] == 1)
         cluster.run("scontrol", "requeue", f"{array}_0")
         suite.wait_for_queue()
         suite.command("launch", "status", "runs.toml")  # the merge ran by itself
-        begun, second = sorted(path for path, facts in suite.attempts().items() if facts["shard"] == 1)
+        begun, second = sorted(
+            path for path, facts in suite.attempts().items() if facts["shard"] == 1
+        )
         assert (begun, suite.attempts()[second]["slurm_restart_count"]) == (first, "1")
         assert [(path / "shard.json").exists() for path in (first, second)] == [False, True]
         log = (tmp_path / "runs" / "launch" / "logs" / f"{array}_0.out").read_text()

@@ -12,28 +12,30 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from curation_made import dialogue, gathered
-from judged_made import answered_run, command, scripted_judge, verdict
-from sites_made import large_runs, made_context, made_run, mini, write_site
-from studies_made import cases_of, judge_of, spec, write_script
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import write_comparison
-from h2htalk.benchmark.gate.gate import to_html
+from h2htalk.benchmark.gate.report import to_html
 from h2htalk.benchmark.judge.judgements import PeopleRating, answer_id, write_people_ratings
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.score_run import apply_judgements
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.responses import Failure, Response
 from h2htalk.data.splits import load_split
 from h2htalk.site.build import build_site, print_drawings, share
 from h2htalk.site.items import share_item
+from support.curations import dialogue, gathered
+from support.judged_runs import answered_run, command, scripted_judge, verdict
+from support.sites import large_runs, made_context, made_run, mini, write_site
+from support.studies import cases_of, judge_of, spec, write_script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="drives Chromium: pip install playwright")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="drives Chromium: pip install playwright"
+)
 expect = sync_api.expect
 
 pytestmark = pytest.mark.live
@@ -61,7 +63,10 @@ class Watched:
         options = {"viewport": {"width": 1280, "height": 900}, **options}
         self.page: Page = browser.new_page(**options)
         self.alarms: list[str] = []
-        self.page.on("dialog", lambda dialog: (self.alarms.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.page.on(
+            "dialog",
+            lambda dialog: (self.alarms.append(f"dialog {dialog.message}"), dialog.dismiss()),
+        )
         self.page.on("pageerror", lambda error: self.alarms.append(f"error {error}"))
         self.page.on("console", lambda message: self.alarms.append(f"console {message.text}"))
         self.page.on("request", lambda request: self._note(request.url, path.parent.as_uri()))
@@ -83,9 +88,17 @@ def small_site(folder: Path) -> Path:
     """Three runs of 60 items: the second breaks rules, the third fails once and was asked half."""
     split, half = mini(*range(60)), mini(*range(30))
     runs = [
-        made_run(folder / "a", split, {s.id: f"{s.references[0]} Oh." for s in split.scenarios}, "server:alpha"),
         made_run(
-            folder / "b", split, {s.id: f"The words of {n}.\n\nB" for n, s in enumerate(split.scenarios)}, "server:beta"
+            folder / "a",
+            split,
+            {s.id: f"{s.references[0]} Oh." for s in split.scenarios},
+            "server:alpha",
+        ),
+        made_run(
+            folder / "b",
+            split,
+            {s.id: f"The words of {n}.\n\nB" for n, s in enumerate(split.scenarios)},
+            "server:beta",
         ),
     ]
     third: dict[str, str | Failure] = {s.id: f"third {n}" for n, s in enumerate(half.scenarios)}
@@ -150,11 +163,21 @@ def test_models_side_by_side_with_the_words_marked_that_differ(opened: Watched) 
     page.select_option("#choose-run3", label="server:gamma")
     page.get_by_role("link", name=scenario.id).click()
     page.wait_for_selector("#item article")
-    assert page.locator("#item article h3").all_inner_texts() == ["server:alpha", "server:beta", "server:gamma"]
-    assert page.locator("#item article").nth(0).locator(".text").first.inner_text() == f"{scenario.references[0]} Oh."
+    assert page.locator("#item article h3").all_inner_texts() == [
+        "server:alpha",
+        "server:beta",
+        "server:gamma",
+    ]
+    assert (
+        page.locator("#item article").nth(0).locator(".text").first.inner_text()
+        == f"{scenario.references[0]} Oh."
+    )
     marked = " ".join(page.locator("#item article").nth(1).locator("mark").all_inner_texts())
     assert marked.startswith("The words of 2")
-    assert "too_many_sentences more sentences than allowed" in page.locator("#item article").first.inner_text()
+    assert (
+        "too_many_sentences more sentences than allowed"
+        in page.locator("#item article").first.inner_text()
+    )
     prompt = page.locator("#item details", has_text="Prompt as sent to")
     assert not prompt.locator(".text").first.is_visible()
     prompt.locator("summary").click()
@@ -164,7 +187,9 @@ def test_models_side_by_side_with_the_words_marked_that_differ(opened: Watched) 
 
 def test_addresses_open_what_they_name_and_back_goes_back(browser: Browser, site: Path) -> None:
     ids = [s.id for s in mini(*range(60)).scenarios]
-    watched = Watched(browser, site, f"#run=0000000b,0000000c&subtask=DialogueBase&by=lexical&item={ids[3]}")
+    watched = Watched(
+        browser, site, f"#run=0000000b,0000000c&subtask=DialogueBase&by=lexical&item={ids[3]}"
+    )
     page = watched.page
     expect(page.locator("#item h2")).to_have_text(ids[3])
     expect(page.locator("#item article h3")).to_have_text(["server:beta", "server:gamma"])
@@ -190,9 +215,15 @@ def test_addresses_open_what_they_name_and_back_goes_back(browser: Browser, site
 
 @pytest.mark.parametrize(
     "address",
-    ["#run=x,,y&split=%&sort=__proto__&page=-4&rule=constructor&state=x&by=toString", "#%E0%A4%A", "#item=__proto__"],
+    [
+        "#run=x,,y&split=%&sort=__proto__&page=-4&rule=constructor&state=x&by=toString",
+        "#%E0%A4%A",
+        "#item=__proto__",
+    ],
 )
-def test_what_an_address_names_wrongly_is_ignored(browser: Browser, site: Path, address: str) -> None:
+def test_what_an_address_names_wrongly_is_ignored(
+    browser: Browser, site: Path, address: str
+) -> None:
     watched = Watched(browser, site, address)
     expect(watched.page.locator(COUNT)).to_have_text("60 of 60 items · page 1 of 2")
     watched.close()
@@ -258,17 +289,25 @@ def test_the_keyboard_alone_reaches_everything(browser: Browser, site: Path) -> 
     watched.close()
 
 
-def test_hostile_content_is_shown_and_does_nothing_in_any_view(browser: Browser, tmp_path: Path) -> None:
+def test_hostile_content_is_shown_and_does_nothing_in_any_view(
+    browser: Browser, tmp_path: Path
+) -> None:
     split, long = mini(*range(len(HOSTILE) + 1)), "word " * 40_000
     texts = [*HOSTILE, long]
-    whole = [text.encode("utf-8", "replace").decode() for text in texts]  # a file of items holds no half character
+    whole = [
+        text.encode("utf-8", "replace").decode() for text in texts
+    ]  # a file of items holds no half character
     scenarios = [
         replace(s, id=text if text != long else "long", references=(text,))
         for s, text in zip(split.scenarios, whole, strict=True)
     ]
     split = replace(split, scenarios=tuple(scenarios))
-    answers = {s.id: f"{t} \n\n{t}" if t != long else long for s, t in zip(scenarios, texts, strict=True)}
-    others: dict[str, str | Failure] = {s.id: Failure(t[:200]) for s, t in zip(scenarios, whole, strict=True)}
+    answers = {
+        s.id: f"{t} \n\n{t}" if t != long else long for s, t in zip(scenarios, texts, strict=True)
+    }
+    others: dict[str, str | Failure] = {
+        s.id: Failure(t[:200]) for s, t in zip(scenarios, whole, strict=True)
+    }
     runs = [
         made_run(tmp_path / "a", split, answers, "__proto__", thinking="".join(HOSTILE[:5])),
         made_run(tmp_path / "b", split, others, "".join(HOSTILE[:3])),
@@ -306,7 +345,9 @@ def test_hostile_content_is_shown_and_does_nothing_in_any_view(browser: Browser,
         page.get_by_role("link", name="Back to the list").click()
         page.wait_for_selector(ROWS)
     assert page.evaluate("window.__attacked") is None
-    assert page.evaluate("({}).polluted === undefined && Object.keys(Object.prototype).length === 0")
+    assert page.evaluate(
+        "({}).polluted === undefined && Object.keys(Object.prototype).length === 0"
+    )
     watched.close()
     for item in (HOSTILE[0], "__proto__", HOSTILE[3]):
         path = tmp_path / "shared" / "one.html"
@@ -318,14 +359,16 @@ def test_hostile_content_is_shown_and_does_nothing_in_any_view(browser: Browser,
         alone.close()
 
 
-def test_judges_evidence_and_people_are_shown_and_one_transcript_stands_alone(browser: Browser, tmp_path: Path) -> None:
+def test_judges_evidence_and_people_are_shown_and_one_transcript_stands_alone(
+    browser: Browser, tmp_path: Path
+) -> None:
     folder = answered_run(tmp_path, ["one", "two"], ("itinerary_basic",))
     replies = {"*": verdict(2, "itinerary_basic", points=True)}
     command("judge", "run", folder, "--judge", scripted_judge(tmp_path / "judge.jsonl", replies))
     run = load_run(folder)
     first = next(one for one in run.answers.values() if isinstance(one, Response))
     write_people_ratings(run.data.folder, [PeopleRating(answer_id(first), 4.5, 2, "low")])
-    judge_again(folder)
+    apply_judgements(folder)
     context = made_context([load_run(folder)])
     write_site(context, tmp_path / "site")
     (tmp_path / "alone").mkdir()
@@ -336,7 +379,10 @@ def test_judges_evidence_and_people_are_shown_and_one_transcript_stands_alone(br
     ):
         watched = Watched(browser, path, address)
         watched.page.wait_for_selector("#item article")
-        assert "R 4.50 decided by people: the mean of 2 ratings in round low" in watched.page.inner_text("#item")
+        assert (
+            "R 4.50 decided by people: the mean of 2 ratings in round low"
+            in watched.page.inner_text("#item")
+        )
         watched.page.locator("summary", has_text="scores and evidence").click()
         table = watched.page.locator("#item .pairs", has_text="Evidence").inner_text()
         assert "Point: the plan falls apart\tyes\t..." in table
@@ -356,12 +402,17 @@ def test_a_missing_chunk_is_named(browser: Browser, tmp_path: Path) -> None:
 def proportional_memory(browser: Browser) -> float:
     """PSS in MB of the browser's largest renderer."""
     processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
-    rollups = [Path(f"/proc/{one['id']}/smaps_rollup") for one in processes if one["type"] == "renderer"]
+    rollups = [
+        Path(f"/proc/{one['id']}/smaps_rollup") for one in processes if one["type"] == "renderer"
+    ]
     lines = [line for path in rollups if path.exists() for line in path.read_text().splitlines()]
     return max(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
-def test_fifty_runs_of_the_papers_size_open_and_filter_fast(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.timeout(1200)
+def test_fifty_runs_of_the_papers_size_open_and_filter_fast(
+    browser: Browser, tmp_path: Path
+) -> None:
     path = write_site(made_context(large_runs(tmp_path / "runs")), tmp_path / "site")
     size = sum(one.stat().st_size for one in path.parent.rglob("*") if one.is_file())
     opened = []
@@ -384,14 +435,24 @@ def test_fifty_runs_of_the_papers_size_open_and_filter_fast(browser: Browser, tm
       return times.sort((a, b) => a - b)[2];
     }"""
     filters: list[dict[str, object]] = [
-        *({"subtask": "DialogueBase"}, {"lang": "zh"}, {"state": "broken"}, {"differ": True}, {"rule": "too_long"}),
+        *(
+            {"subtask": "DialogueBase"},
+            {"lang": "zh"},
+            {"state": "broken"},
+            {"differ": True},
+            {"rule": "too_long"},
+        ),
         *({"tag": "emotion:joy"}, {"sort": "difference", "descending": True}, {"q": "tulip"}),
     ]
     times = {json.dumps(one): watched.page.evaluate(measure, one) for one in filters}
     for start in range(0, 48, 3):  # all runs, three at a time
-        watched.page.evaluate(f"go({{ runs: state.split.runs.slice({start}, {start} + 3), q: 'plant' }})")
+        watched.page.evaluate(
+            f"go({{ runs: state.split.runs.slice({start}, {start} + 3), q: 'plant' }})"
+        )
     memory = proportional_memory(browser)
-    print(f"{size / 1e6:.1f} MB, opened {median(opened):.0f} ms, PSS {memory:.0f} MB, filters {times}")
+    print(
+        f"{size / 1e6:.1f} MB, opened {median(opened):.0f} ms, PSS {memory:.0f} MB, filters {times}"
+    )
     assert size < 150_000_000
     assert median(opened) < 1500 * BUSY
     assert max(times.values()) < 100 * BUSY
@@ -408,7 +469,9 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("site")
     scenarios = load_split("mini").select("en").scenarios
     says = {one.id: f"{HOSTILE[k % 4]} {one.references[0]}" for k, one in enumerate(scenarios)}
-    write_jsonl(folder / "hostile.jsonl", [{"id": name, "text": text} for name, text in says.items()])
+    write_jsonl(
+        folder / "hostile.jsonl", [{"id": name, "text": text} for name, text in says.items()]
+    )
 
     def hostile(_: object) -> str:
         return f"{HOSTILE[0]} {HOSTILE[1]}"
@@ -427,13 +490,20 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     cases = [case for case in cases_of("high_risk", "en") if case.study == "high_risk"][:2]
     judge = write_script(folder / "judge.jsonl", judge_of(cases))
     model = write_script(folder / "model.jsonl", "It will pass.")
-    run_study(spec("sap", model, folder / "study", judge=judge, arms=("sap",), language="en", limit=2))
+    run_study(
+        spec("sap", model, folder / "study", judge=judge, arms=("sap",), language="en", limit=2)
+    )
     for name in ("one", "two"):
         run_study(spec("instructions", model, folder / name, judge=judge, language="en", limit=24))
     curation = gathered(folder / "curation", [dialogue(k) for k in range(4)]).path
     studies = [folder / name for name in ("study", "one", "two")]
     build_site([*runs, *studies, curation], folder / "out", request.param, title=HOSTILE[1])
-    share(runs, load_split("mini").select("en", limit=44).scenarios[0].id, folder / "out" / "one.html", request.param)
+    share(
+        runs,
+        load_split("mini").select("en", limit=44).scenarios[0].id,
+        folder / "out" / "one.html",
+        request.param,
+    )
     if request.param == "en":  # other pages have the same sheet and frame
         write_comparison(h2htalk.compare(runs[0], *runs[2:4]), folder / "out" / "compare")
         for name, path in (("run", runs[3] / "report.html"), ("study", studies[0] / "report.html")):
@@ -453,12 +523,17 @@ def views(whole: Path) -> list[tuple[Path, str]]:
     items = load_split("mini").select("en", limit=44).scenarios
     crisis = next(one.id for one in items if one.tags.risk != "none")
     more = ("#differ=1&sort=id", f"#item={items[2].id}", f"#item={crisis}")
-    return [*((path, "") for path in pages(whole)), *((whole / "items.html", address) for address in more)]
+    return [
+        *((path, "") for path in pages(whole)),
+        *((whole / "items.html", address) for address in more),
+    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_breaks_a_rule_of_level_aa(browser: Browser, whole: Path, scheme: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python"
+    )
     broken = []
     for path, address in views(whole):
         page = browser.new_page(color_scheme=scheme, bypass_csp=True)
@@ -467,19 +542,29 @@ def test_no_page_breaks_a_rule_of_level_aa(browser: Browser, whole: Path, scheme
         assert "#item" not in address or page.locator("#item article, #item .crisis").count()
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
         found = axe.Axe().run(page, options=LEVELS).response["violations"]
-        broken += [(path.name, address, one["id"], [node["html"] for node in one["nodes"]][:2]) for one in found]
+        broken += [
+            (path.name, address, one["id"], [node["html"] for node in one["nodes"]][:2])
+            for one in found
+        ]
         page.close()
     assert broken == []
 
 
 @pytest.mark.parametrize("width", [1440, 1024, 390])
-def test_pages_are_silent_and_as_wide_as_the_screen(browser: Browser, whole: Path, width: int) -> None:
+def test_pages_are_silent_and_as_wide_as_the_screen(
+    browser: Browser, whole: Path, width: int
+) -> None:
     for path, address in views(whole):
         watched = Watched(browser, path, address, viewport={"width": width, "height": 900})
         watched.page.wait_for_timeout(300)
         assert watched.page.evaluate("window.__attacked") is None
-        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width, (path, address)
-        watched.alarms = [one for one in watched.alarms if not one.startswith(f"request {whole.as_uri()}/")]
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width, (
+            path,
+            address,
+        )
+        watched.alarms = [
+            one for one in watched.alarms if not one.startswith(f"request {whole.as_uri()}/")
+        ]
         watched.close()
 
 
@@ -489,12 +574,16 @@ def test_links_lead_to_pages_that_are_there(browser: Browser, whole: Path) -> No
         page.goto(path.as_uri())
         for href in page.eval_on_selector_all("a[href]", "found => found.map((one) => one.href)"):
             address = href.partition("#")[0]
-            assert not address.startswith("file:") or Path(address.removeprefix("file://")).exists(), (path, href)
+            assert (
+                not address.startswith("file:") or Path(address.removeprefix("file://")).exists()
+            ), (path, href)
             assert not address.startswith("javascript:")
         page.close()
 
 
-def test_the_keyboard_reaches_every_link_and_button_of_a_page(browser: Browser, whole: Path) -> None:
+def test_the_keyboard_reaches_every_link_and_button_of_a_page(
+    browser: Browser, whole: Path
+) -> None:
     for path in pages(whole):
         page = browser.new_page()
         page.goto(path.as_uri())
@@ -503,21 +592,27 @@ def test_the_keyboard_reaches_every_link_and_button_of_a_page(browser: Browser, 
             "[...document.querySelectorAll('a[href],button,select,input,summary')]"
             ".filter((one) => one.offsetParent && !one.disabled).length"
         )
-        page.evaluate("window.reached = new Set(); document.addEventListener('focusin', (e) => reached.add(e.target))")
+        page.evaluate(
+            "window.reached = new Set(); document.addEventListener('focusin', (e) => reached.add(e.target))"
+        )
         for _ in range(min(wanted, 150) + 10):
             page.keyboard.press("Tab")
         assert page.evaluate("reached.size") >= min(wanted, 150) * 0.95, path
         page.close()
 
 
-def test_a_pdf_of_a_drawing_has_one_page_of_its_size_and_is_printed_alike(whole: Path, tmp_path: Path) -> None:
+def test_a_pdf_of_a_drawing_has_one_page_of_its_size_and_is_printed_alike(
+    whole: Path, tmp_path: Path
+) -> None:
     for folder in (tmp_path / "a", tmp_path / "b"):
         folder.mkdir()
         shutil.copy(whole / "figures" / "funnel-1.svg", folder)
         assert print_drawings(folder) == ""
     first, second = ((tmp_path / name / "funnel-1.pdf").read_bytes() for name in "ab")
     assert first == second
-    width, height = re.findall(r'(?:width|height)="([0-9]+)"', (tmp_path / "a/funnel-1.svg").read_text())[:2]
+    width, height = re.findall(
+        r'(?:width|height)="([0-9]+)"', (tmp_path / "a/funnel-1.svg").read_text()
+    )[:2]
     (box,) = re.findall(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", first)
     assert [float(end) * 4 / 3 for end in box] == pytest.approx([int(width), int(height)], abs=1)
     assert {path.suffix for path in (tmp_path / "a").iterdir()} == {".svg", ".pdf"}

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from vllm_runs import write_tiny
+
+from support.live.vllm_runs import write_tiny
 
 # Other environments collect nothing here; `make live-vllm` fails when nothing is collected. A folder of tests that is
 # called vllm is a package without an origin.
@@ -29,7 +30,10 @@ def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """SmolLM2-135M in float32, as its packaged GGUF describes it."""
     folder = tmp_path_factory.mktemp("checkpoints") / "smollm2"
     subprocess.run(
-        [sys.executable, ROOT / "tools" / "export_smollm2.py", folder], check=True, capture_output=True, timeout=200
+        [sys.executable, ROOT / "tools" / "export_smollm2.py", folder],
+        check=True,
+        capture_output=True,
+        timeout=200,
     )
     return folder
 

@@ -10,12 +10,12 @@ from typing import Literal
 
 import pytest
 from pydantic import BaseModel
-from tiny_llama import NO_SYSTEM_TEMPLATE
-from vllm_runs import write_adapter, write_tiny
 
 from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
+from support.live.vllm_runs import write_adapter, write_tiny
+from support.tiny_llama import NO_SYSTEM_TEMPLATE
 
 pytestmark = pytest.mark.live
 
@@ -23,18 +23,24 @@ GREEDY = Sampling(max_tokens=12)
 OPENING = "{% if add_generation_prompt %}<|im_start|>assistant\n"
 # As Qwen3's: reasoning unless it is told otherwise.
 SWITCH = (
-    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% else %}<think>\n{% endif %}"
+    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% "
+    "else %}<think>\n{% endif %}"
 )
 THINKING_NO_SYSTEM = NO_SYSTEM_TEMPLATE.replace(OPENING, OPENING + SWITCH)
 
 
 def open_vllm(folder: Path, **engine: object) -> Chat:
-    return open_chat(f"vllm:{folder}", ChatOptions(engine_options={key: str(value) for key, value in engine.items()}))
+    return open_chat(
+        f"vllm:{folder}",
+        ChatOptions(engine_options={key: str(value) for key, value in engine.items()}),
+    )
 
 
 def ask(number: int, sampling: Sampling = GREEDY, words: int = 1) -> Request:
     text = "Good morning, " * words + f"how was day {number}?"
-    return Request(f"item-{number}", (Message("system", "Be kind."), Message("user", text)), sampling)
+    return Request(
+        f"item-{number}", (Message("system", "Be kind."), Message("user", text)), sampling
+    )
 
 
 def texts(outcomes: list[Outcome]) -> list[str]:
@@ -65,7 +71,9 @@ def assert_same_but_for_ties(ours: list[Outcome], theirs: list[Outcome]) -> None
 
 
 def test_greedy_answers_are_those_of_hf(chat: Chat, local: Chat) -> None:
-    requests = [ask(number, Sampling(max_tokens=6 + number), words=number % 7) for number in range(20)]
+    requests = [
+        ask(number, Sampling(max_tokens=6 + number), words=number % 7) for number in range(20)
+    ]
     assert_same_but_for_ties(chat.complete(requests), local.complete(requests))
 
 
@@ -77,11 +85,16 @@ def test_each_item_is_handed_over_while_others_run_and_order_is_kept(chat: Chat)
     # Short ones do not wait for the long ones that were sent before them, however soon a busy machine starts them.
     assert min(map(handed.index, range(4, 12))) < max(map(handed.index, range(4)))
     lengths = [one.usage.output_tokens or 99 for one in outcomes if isinstance(one, Reply)]
-    assert all(length <= request.sampling.max_tokens for length, request in zip(lengths, requests, strict=True))
+    assert all(
+        length <= request.sampling.max_tokens
+        for length, request in zip(lengths, requests, strict=True)
+    )
 
 
 def test_a_sample_depends_on_its_own_seed(chat: Chat) -> None:
-    asked = [replace(ask(1, Sampling(1.0, 0.9, 15, seed=seed)), sample=seed) for seed in (1, 2, 3, 4)]
+    asked = [
+        replace(ask(1, Sampling(1.0, 0.9, 15, seed=seed)), sample=seed) for seed in (1, 2, 3, 4)
+    ]
     first = texts(chat.complete(asked))
     assert texts(chat.complete(asked[::-1])) == first[::-1]
     assert len(set(first)) > 1
@@ -95,7 +108,9 @@ class Verdict(BaseModel):
 def test_a_form_is_kept(chat: Chat) -> None:
     """A model of random weights writes JSON of the form: the engine lets it write nothing else."""
     form = ResponseSchema("verdict", Verdict)
-    requests = [replace(ask(n, Sampling(1.0, 1.0, 200, seed=n)), response_schema=form) for n in range(4)]
+    requests = [
+        replace(ask(n, Sampling(1.0, 1.0, 200, seed=n)), response_schema=form) for n in range(4)
+    ]
     for outcome in chat.complete(requests):
         assert isinstance(outcome, Reply)
         assert isinstance(form.read(outcome), Verdict)
@@ -104,13 +119,22 @@ def test_a_form_is_kept(chat: Chat) -> None:
 def test_the_subject_names_what_changes_answers(chat: Chat, local: Chat) -> None:
     ours, theirs = dict(chat.subject), dict(local.subject)
     assert ours["engine"] == "vllm"
-    for key in ("model", "weights_sha256", "chat_template_sha256", "system_role", "precision", "device"):
+    for key in (
+        "model",
+        "weights_sha256",
+        "chat_template_sha256",
+        "system_role",
+        "precision",
+        "device",
+    ):
         assert ours[key] == theirs[key]
     assert {"vllm", "torch", "transformers"} <= set(ours["engine_version"].replace(",", "").split())
     assert "max_num_seqs" not in ours
 
 
-def test_no_system_role_reasoning_by_vllm_s_parser_and_two_copies_of_the_model(tmp_path: Path) -> None:
+def test_no_system_role_reasoning_by_vllm_s_parser_and_two_copies_of_the_model(
+    tmp_path: Path,
+) -> None:
     """Data parallel needs a path of its own in vLLM; the answers are those of `hf:` all the same."""
     from transformers import AutoTokenizer
 
@@ -120,7 +144,9 @@ def test_no_system_role_reasoning_by_vllm_s_parser_and_two_copies_of_the_model(t
     tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
     tokenizer.save_pretrained(folder)
     local = open_chat(f"hf:{folder}")
-    with closing(open_vllm(folder, data_parallel_size=2, kv_cache_gb=0.5, reasoning_parser="deepseek_r1")) as chat:
+    with closing(
+        open_vllm(folder, data_parallel_size=2, kv_cache_gb=0.5, reasoning_parser="deepseek_r1")
+    ) as chat:
         assert chat.subject["system_role"] == "folded"
         told = [ask(number, Sampling(max_tokens=6, thinking=10)) for number in range(8)]
         without = [ask(number, Sampling(max_tokens=12, thinking=0)) for number in range(8)]
@@ -128,11 +154,15 @@ def test_no_system_role_reasoning_by_vllm_s_parser_and_two_copies_of_the_model(t
         # A random model may end its reasoning. Where it does not, there is no answer: reasoning is not scored as one.
         replies = [reply for reply in chat.complete(told) if isinstance(reply, Reply)]
         assert len(replies) == 8
-        assert all(reply.thinking and "think>" not in reply.thinking + reply.text for reply in replies)
+        assert all(
+            reply.thinking and "think>" not in reply.thinking + reply.text for reply in replies
+        )
         assert "" in [reply.text for reply in replies]
 
 
-def test_an_adapter_answers_as_the_model_with_its_matrices_added(tiny: Path, tmp_path: Path) -> None:
+def test_an_adapter_answers_as_the_model_with_its_matrices_added(
+    tiny: Path, tmp_path: Path
+) -> None:
     adapter, merged = write_adapter(tiny, tmp_path)
     requests = [ask(number) for number in range(10)]
     with closing(open_vllm(tiny, lora=adapter)) as chat:

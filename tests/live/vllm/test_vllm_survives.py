@@ -11,14 +11,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from kills import wait_until
-from vllm_double import family, wait_until_gone
-from vllm_runs import evaluate_command
 
 from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError
+from support.doubles.vllm_double import family, wait_until_gone
+from support.kills import wait_until
+from support.live.vllm_runs import evaluate_command
 
 # Two starts of the engine.
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
@@ -41,13 +41,19 @@ def start(model: Path, out: Path) -> subprocess.Popen[str]:
 
 
 def answers(out: Path) -> dict[str, Response]:
-    return {key[0]: one for key, one in RunFolder(out).answers().items() if isinstance(one, Response)}
+    return {
+        key[0]: one for key, one in RunFolder(out).answers().items() if isinstance(one, Response)
+    }
 
 
 def test_ctrl_c_while_the_engine_starts(tiny: Path, tmp_path: Path) -> None:
     run = start(tiny, tmp_path / "run")
     # The supervisor, the server, its engine.
-    wait_until(lambda: run.poll() is not None or len(family(run.pid)) >= 3, "the engine does not start", 200)
+    wait_until(
+        lambda: run.poll() is not None or len(family(run.pid)) >= 3,
+        "the engine does not start",
+        200,
+    )
     processes = family(run.pid)
     assert run.poll() is None, run.communicate()
     os.killpg(run.pid, signal.SIGINT)
@@ -57,11 +63,15 @@ def test_ctrl_c_while_the_engine_starts(tiny: Path, tmp_path: Path) -> None:
     wait_until_gone(processes)
 
 
-def test_kill_9_half_way_loses_nothing_and_a_restart_asks_only_the_rest(smollm2: Path, tmp_path: Path) -> None:
+def test_kill_9_half_way_loses_nothing_and_a_restart_asks_only_the_rest(
+    smollm2: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     killed = start(smollm2, out)
     begun = (out / "run.json").exists
-    wait_until(lambda: killed.poll() is not None or (begun() and len(answers(out)) >= 3), "no answers", 400)
+    wait_until(
+        lambda: killed.poll() is not None or (begun() and len(answers(out)) >= 3), "no answers", 400
+    )
     assert killed.poll() is None, killed.communicate()
     processes = family(killed.pid)
     assert len(processes) >= 4, "the supervisor, the server, its engine and worker"
@@ -96,7 +106,9 @@ def test_what_vllm_refuses_shows_its_words_and_its_log(
 ) -> None:
     before = family(os.getpid())
     with pytest.raises(ConfigError) as caught:
-        open_chat(f"vllm:{request.getfixturevalue(model)}", ChatOptions(engine_options={option: value}))
+        open_chat(
+            f"vllm:{request.getfixturevalue(model)}", ChatOptions(engine_options={option: value})
+        )
     message = str(caught.value)
     assert (": vLLM cannot start: " in message, words in message) == (True, True), message
     log = Path(message.partition("; vLLM's log is ")[2].partition(" and ends:")[0])

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from votes_made import public_votes, vote_lists, votes_of
 
 from h2htalk.data.scenario import Turn
 from h2htalk.errors import RoundError
@@ -36,6 +35,7 @@ from h2htalk.rounds.aggregation.votes import Vote, VoteResult, majority
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind, Level, Question, Value
+from support.votes import public_votes, vote_lists, votes_of
 
 ITERATIONS = st.sampled_from([20, None])
 
@@ -47,12 +47,16 @@ def test_majority_equals_a_count(votes: list[Vote]) -> None:
     assert set(decisions) == {vote.item for vote in votes}
     for item, decision in decisions.items():
         labels = [vote.label for vote in votes if vote.item == item]
-        leading = sorted({label for label in labels if labels.count(label) == max(map(labels.count, labels))})
+        leading = sorted(
+            {label for label in labels if labels.count(label) == max(map(labels.count, labels))}
+        )
         assert [decision.label] == leading if len(leading) == 1 else list(decision.tied) == leading
         shares = {label: labels.count(label) / len(labels) for label in labels}
         assert (decision.support, decision.votes) == (labels.count(leading[0]), len(labels))
         assert decision.posterior == pytest.approx(shares[leading[0]])
-        assert {label: share for label, share in decision.chances.items() if share} == pytest.approx(shares)
+        assert {
+            label: share for label, share in decision.chances.items() if share
+        } == pytest.approx(shares)
 
 
 def plain_dawid_skene(votes: list[Vote], rounds: int) -> dict[str, dict[str, float]]:
@@ -103,7 +107,9 @@ def test_ties_do_not_depend_on_rounding_errors(votes: list[Vote], iterations: in
 
 
 def test_initial_accuracy_and_one_label_an_annotator() -> None:
-    assert dawid_skene(votes_of("a a\na ."))["item-01"] == VoteResult("a", 1, 1.0, 1, (), {"a": 1.0})
+    assert dawid_skene(votes_of("a a\na ."))["item-01"] == VoteResult(
+        "a", 1, 1.0, 1, (), {"a": 1.0}
+    )
     for iterations in (20, None):
         decisions = dawid_skene(votes_of("a\na\nb"), iterations=iterations)
         assert [decision.label for decision in decisions.values()] == ["a", "a", "b"]
@@ -111,31 +117,41 @@ def test_initial_accuracy_and_one_label_an_annotator() -> None:
     # Two labels of one annotator on an item are an error.
     votes = [*votes_of("a b\nb b"), Vote("item-01", "annotator-00", "a")]
     for rule in (majority, dawid_skene):
-        with pytest.raises(RoundError, match=r"item 'item-01': annotator 'annotator-00' gave two labels; keep one"):
+        with pytest.raises(
+            RoundError, match=r"item 'item-01': annotator 'annotator-00' gave two labels; keep one"
+        ):
             rule(votes)
 
 
 @settings(deadline=None)
 @given(vote_lists(labels="1234"), ITERATIONS, st.randoms(use_true_random=False))
-def test_names_and_order_do_not_matter(votes: list[Vote], iterations: int | None, rng: random.Random) -> None:
+def test_names_and_order_do_not_matter(
+    votes: list[Vote], iterations: int | None, rng: random.Random
+) -> None:
     names: dict[str, str] = {}
     for kind, count in (("i", 10), ("v", 8)):
         new = rng.sample(range(count), count)
         names |= {f"{kind}{old}": f"{kind}{n}" for old, n in enumerate(new)}
     labels = dict(zip("1234", rng.sample("1234", 4), strict=True))
     others = [
-        Vote(names[vote.item], names[vote.annotator], labels[vote.label]) for vote in rng.sample(votes, len(votes))
+        Vote(names[vote.item], names[vote.annotator], labels[vote.label])
+        for vote in rng.sample(votes, len(votes))
     ]
 
     def renamed(one: VoteResult) -> VoteResult:
         chances = {labels[label]: chance for label, chance in one.chances.items()}
         return replace(
-            one, label=labels.get(one.label or ""), tied=tuple(sorted(labels[t] for t in one.tied)), chances=chances
+            one,
+            label=labels.get(one.label or ""),
+            tied=tuple(sorted(labels[t] for t in one.tied)),
+            chances=chances,
         )
 
     for rule in (majority, partial(dawid_skene, iterations=iterations)):
         assert rule(others) == {names[item]: renamed(one) for item, one in rule(votes).items()}
-    in_order = [Vote(names[vote.item], names[vote.annotator], vote.label) for vote in reversed(votes)]
+    in_order = [
+        Vote(names[vote.item], names[vote.annotator], vote.label) for vote in reversed(votes)
+    ]
     for level in LEVELS:
         ours = agreement_of(votes, level)
         assert agreement_of(in_order, level) == ours
@@ -175,7 +191,9 @@ def test_alpha_of_public_votes(shared_data: Path, name: str, alpha: float) -> No
 
 @settings(deadline=None)
 @given(vote_lists(labels="1234"), st.sampled_from(LEVELS))
-def test_value_counts_give_the_library_s_result_for_the_matrix(votes: list[Vote], level: Level) -> None:
+def test_value_counts_give_the_library_s_result_for_the_matrix(
+    votes: list[Vote], level: Level
+) -> None:
     matrix = np.full((8, 10), np.nan)
     for vote in votes:
         matrix[int(vote.annotator[1:]), int(vote.item[1:])] = float(vote.label)
@@ -184,7 +202,9 @@ def test_value_counts_give_the_library_s_result_for_the_matrix(votes: list[Vote]
     if len(np.unique(pairable[~np.isnan(pairable)])) < 2:
         assert ours is None
     else:
-        assert ours == pytest.approx(float(krippendorff.alpha(matrix, level_of_measurement=level)), abs=1e-6)
+        assert ours == pytest.approx(
+            float(krippendorff.alpha(matrix, level_of_measurement=level)), abs=1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -245,7 +265,9 @@ def by_item(settled: Sequence[Decision]) -> dict[str, Decision]:
 
 def decided(votes: Mapping[str, Sequence[Value]], *given: float) -> dict[str, Decision]:
     """Decisions on `keep` with an overlap of two; `given`: the threshold of Dawid-Skene."""
-    return by_item(decide([plain_item(name) for name in votes], [KEEP], said("keep", votes), 2, *given))
+    return by_item(
+        decide([plain_item(name) for name in votes], [KEEP], said("keep", votes), 2, *given)
+    )
 
 
 def test_rules_of_decisions() -> None:
@@ -258,14 +280,18 @@ def test_rules_of_decisions() -> None:
         "tied": (None, "tie"),
     }  # fmt: skip
     found = decide([plain_item("a")], QUESTIONS["crowd"], [], 2)
-    assert [(one.label, one.support, one.rule) for one in found] == [(None, 0, "no annotations")] * 3
+    assert [(one.label, one.support, one.rule) for one in found] == [
+        (None, 0, "no annotations")
+    ] * 3
     # Several labels need more than half of the annotators.
     several = QUESTIONS["safety"][2]
     answers = said(several.name, {"a": [("privacy",), ("privacy", "sexual"), ("boundary",)]})
     one = decide([plain_item("a")], [several], answers, 2)[0]
     assert (one.label, one.support, one.votes) == (("privacy",), 2, 3)
     assert decide([plain_item("a")], [several], [], 2) == []  # nobody chose
-    half = decide([plain_item("a")], [several], said(several.name, {"a": [("privacy",), ("boundary",)]}), 2)[0]
+    half = decide(
+        [plain_item("a")], [several], said(several.name, {"a": [("privacy",), ("boundary",)]}), 2
+    )[0]
     assert (half.label, half.support, half.votes) == ((), 0, 2)
     # Gold items are not decided.
     items = [plain_item("a"), plain_item("g", gold={"keep": "keep"})]
@@ -273,7 +299,10 @@ def test_rules_of_decisions() -> None:
     assert [one.item for one in found] == ["a"]
     # Completed items have conditionally required answers.
     items, asked = [plain_item("a")], QUESTIONS["safety"]
-    answers = [*said("perception", {"a": [2, 4, 3]}), *said("violation", {"a": ["yes", "no", "yes"]})]
+    answers = [
+        *said("perception", {"a": [2, 4, 3]}),
+        *said("violation", {"a": ["yes", "no", "yes"]}),
+    ]
     found = {answer.key: answer for answer in answers}
     assert completed_items(items, asked, found) == {"a": {"v1"}}
     found |= {answer.key: answer for answer in said("violations", {"a": [("privacy",)]})}
@@ -292,11 +321,21 @@ def informed() -> dict[str, list[Value]]:
 
 def test_dawid_skene_decides_ties_only() -> None:
     tie = decided(informed())["tied"]
-    assert (tie.label, tie.rule, tie.tied, tie.dawid_skene) == (None, "tie", ("drop", "keep"), "keep")
+    assert (tie.label, tie.rule, tie.tied, tie.dawid_skene) == (
+        None,
+        "tie",
+        ("drop", "keep"),
+        "keep",
+    )
     assert tie.posterior is not None
     assert tie.posterior > 0.95
     settled = decided(informed(), 0.95)["tied"]
-    assert (settled.label, settled.rule, settled.tied, settled.support) == ("keep", "dawid_skene", (), 2)
+    assert (settled.label, settled.rule, settled.tied, settled.support) == (
+        "keep",
+        "dawid_skene",
+        (),
+        2,
+    )
     assert settled.posterior == tie.posterior
     assert decided(informed(), 1.0)["tied"] == tie
     # Dawid-Skene chooses tied labels only.
@@ -308,7 +347,9 @@ def test_dawid_skene_decides_ties_only() -> None:
         assert one.label in ("a", "b", None) if one.item.startswith("x") else one.label == "c"
     # v0 to v2 guess, v3 and v4 are always right, so the model follows these two.
     draw = random.Random(0)
-    keep: dict[str, list[Value]] = {f"x{n}": [draw.choice(KEEP.labels) for _ in "abc"] for n in range(200)}
+    keep: dict[str, list[Value]] = {
+        f"x{n}": [draw.choice(KEEP.labels) for _ in "abc"] for n in range(200)
+    }
     for n in range(200):
         keep[f"x{n}"] += [KEEP.labels[n % 2]] * 2
     one = decided(keep | {"a": ["keep", "keep", "keep", "drop", "drop"]}, 0.5)["a"]
@@ -336,7 +377,9 @@ def test_student_interval_of_ratings_of_one_and_of_equal_ones() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=40), st.randoms(use_true_random=False))
-def test_order_does_not_matter_and_the_interval_contains_the_mean(values: list[int], rng: random.Random) -> None:
+def test_order_does_not_matter_and_the_interval_contains_the_mean(
+    values: list[int], rng: random.Random
+) -> None:
     mean, interval = mean_of(values, FIVE)
     rng.shuffle(values)
     assert mean_of(values, FIVE) == (mean, interval)
@@ -359,7 +402,9 @@ def at(second: float) -> str:
     return f"2026-01-05T{int(second) // 3600:02}:{int(second) // 60 % 60:02}:{int(second) % 60:02}+00:00"
 
 
-def answer(annotator: str, number: int, question: str, value: Value | None, when: str = at(0)) -> Annotation:
+def answer(
+    annotator: str, number: int, question: str, value: Value | None, when: str = at(0)
+) -> Annotation:
     return Annotation("r", f"i{number}", annotator, question, value, when)
 
 
@@ -369,13 +414,19 @@ def keeps(annotator: str, words: str) -> list[Annotation]:
     return [answer(annotator, n, "keep", said[word]) for n, word in enumerate(words) if word != "."]
 
 
-def timed(seconds: list[float], question: str = "keep", value: Value = "keep") -> AnnotatorStatistics:
+def timed(
+    seconds: list[float], question: str = "keep", value: Value = "keep"
+) -> AnnotatorStatistics:
     """Statistics of an annotator who answers consecutive items with these times between them."""
-    answers = [answer("a", n, question, value, at(sum(seconds[:n]))) for n in range(len(seconds) + 1)]
+    answers = [
+        answer("a", n, question, value, at(sum(seconds[:n]))) for n in range(len(seconds) + 1)
+    ]
     return annotator_statistics(ITEMS, CROWD, answers, ["a"])[0]
 
 
-def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str, AnnotatorStatistics]:
+def answered(
+    kind: Kind, sheets: dict[str, list[dict[str, Value]]]
+) -> dict[str, AnnotatorStatistics]:
     """Statistics of annotators with these values by item, all at one time."""
     answers = [
         answer(annotator, n, question, value)
@@ -383,7 +434,9 @@ def answered(kind: Kind, sheets: dict[str, list[dict[str, Value]]]) -> dict[str,
         for n, given in enumerate(items)
         for question, value in given.items()
     ]
-    return {one.annotator: one for one in annotator_statistics(ITEMS, QUESTIONS[kind], answers, sheets)}
+    return {
+        one.annotator: one for one in annotator_statistics(ITEMS, QUESTIONS[kind], answers, sheets)
+    }
 
 
 def kept(*drops: int, of: int = 60) -> list[dict[str, Value]]:
@@ -394,23 +447,43 @@ def kept(*drops: int, of: int = 60) -> list[dict[str, Value]]:
 def test_consensus_gold_and_skips() -> None:
     answers = [*keeps("a", "kkkk."), *keeps("b", "kkd.d"), *keeps("c", "kdd..")]
     answers += [answer(name, 0, "quality", 3) for name in "abc"]  # no label
-    by = {one.annotator: one for one in annotator_statistics([item(n) for n in range(5)], CROWD, answers, "abc")}
+    by = {
+        one.annotator: one
+        for one in annotator_statistics([item(n) for n in range(5)], CROWD, answers, "abc")
+    }
     # a: k as the others, (k, d: tied, out), k against d d, alone (out).
     assert (by["a"].consensus, by["a"].annotated) == (Share(1, 2), 4)
     assert (by["b"].consensus, by["c"].consensus) == (Share(1, 1), Share(1, 2))
     assert Share(3, 3).interval == pytest.approx((0.4385, 1.0), abs=1e-4)
     # Gold accepts ratings within one step, and several labels in any order.
     items = [item(0, keep="keep", quality=4), item(1, keep="drop"), item(2)]
-    answers = [*keeps("a", "kkk"), answer("a", 0, "quality", 3), *keeps("b", "dd."), answer("b", 0, "quality", 2)]
+    answers = [
+        *keeps("a", "kkk"),
+        answer("a", 0, "quality", 3),
+        *keeps("b", "dd."),
+        answer("b", 0, "quality", 2),
+    ]
     figures = annotator_statistics(items, CROWD, [*answers, *keeps("c", "..k")], "abc")
     assert [one.gold for one in figures] == [Share(2, 3), Share(1, 3), None]
     items = [item(0, violations=("boundary", "privacy"), comment="none")]
-    answers = [answer("a", 0, "violations", ("privacy", "boundary")), answer("b", 0, "violations", ("privacy",))]
-    figures = annotator_statistics(items, QUESTIONS["safety"], [*answers, answer("a", 0, "comment", "none")], "ab")
+    answers = [
+        answer("a", 0, "violations", ("privacy", "boundary")),
+        answer("b", 0, "violations", ("privacy",)),
+    ]
+    figures = annotator_statistics(
+        items, QUESTIONS["safety"], [*answers, answer("a", 0, "comment", "none")], "ab"
+    )
     assert [one.gold for one in figures] == [Share(1, 1), Share(0, 1)]
     # Annotated and skipped items.
-    answers = [*keeps("a", "k.k"), answer("a", 1, SKIPPED, "yes"), answer("b", 0, SKIPPED, "yes"), *keeps("b", "k")]
-    figures = annotator_statistics([item(n) for n in range(3)], CROWD, answers, ["b", "nobody", "a"])
+    answers = [
+        *keeps("a", "k.k"),
+        answer("a", 1, SKIPPED, "yes"),
+        answer("b", 0, SKIPPED, "yes"),
+        *keeps("b", "k"),
+    ]
+    figures = annotator_statistics(
+        [item(n) for n in range(3)], CROWD, answers, ["b", "nobody", "a"]
+    )
     found = [(one.annotator, one.annotated, one.skipped) for one in figures]
     assert found == [("b", 1, 0), ("nobody", 0, 0), ("a", 2, 1)]
     assert figures[1] == AnnotatorStatistics("nobody", 0, 0, None, None, None)
@@ -424,13 +497,25 @@ def test_statistics_as_csv_and_who_qualifies() -> None:
     text = statistics_csv(figures, 0.7)
     assert text.splitlines()[0] == ",".join(HEADINGS)
     rows = list(csv.DictReader(io.StringIO(text)))
-    assert [row["qualified"] for row in rows] == ["yes", "no", "too few gold answers: 4 of at least 5", ""]
-    assert (rows[0]["gold accuracy"], rows[0]["gold answers"], rows[0]["votes compared"]) == ("0.8", "5", "3")
+    assert [row["qualified"] for row in rows] == [
+        "yes",
+        "no",
+        "too few gold answers: 4 of at least 5",
+        "",
+    ]
+    assert (rows[0]["gold accuracy"], rows[0]["gold answers"], rows[0]["votes compared"]) == (
+        "0.8",
+        "5",
+        "3",
+    )
     assert (rows[3]["annotator"], rows[3]["items annotated"]) == ("'=none", "0")
 
 
 def test_seconds_per_item_and_warnings_of_haste() -> None:
-    assert (timed(gaps := [30.0] * 7 + [4000.0] + [50.0] * 6).seconds, timed(gaps).warnings) == (30, ())  # no break
+    assert (timed(gaps := [30.0] * 7 + [4000.0] + [50.0] * 6).seconds, timed(gaps).warnings) == (
+        30,
+        (),
+    )  # no break
     # Collected from a spreadsheet at one time, and at a few other times; too few; a break after each.
     for gaps in ([0.0] * 30, [0.0] * 20 + [30.0] * 12, [30.0] * 9, [700.0] * 30):
         assert (timed(gaps).seconds, timed(gaps).warnings) == (None, ())
@@ -438,7 +523,9 @@ def test_seconds_per_item_and_warnings_of_haste() -> None:
     answers += [answer("a", 3, "quality", 4, at(5000))]
     assert annotator_statistics(ITEMS, CROWD, answers, "a")[0].seconds == 30
     (warning,) = timed([4.0] * 12 + [40.0] * 8).warnings
-    assert warning.startswith("too fast: 12 of 20 timed items were answered faster than they can be read")
+    assert warning.startswith(
+        "too fast: 12 of 20 timed items were answered faster than they can be read"
+    )
     assert timed([4.0] * 9 + [40.0] * 11).warnings == ()
     assert timed([2.0] * 20, SKIPPED, "yes").warnings == ()
 
@@ -455,7 +542,9 @@ def test_agreement_is_no_warning_where_it_says_nothing() -> None:
     assert [bool(found[name].warnings) for name in "abcd"] == [True, False, False, False]
     # No warning of agreement where it cannot be known.
     varied: list[dict[str, Value]] = [{"quality": 1 + n % 5} for n in range(9)]
-    assert answered("crowd", {"a": [{"quality": 3}] * 9, "b": varied, "c": varied})["a"].warnings == ()
+    assert (
+        answered("crowd", {"a": [{"quality": 3}] * 9, "b": varied, "c": varied})["a"].warnings == ()
+    )
     assert answered("crowd", {"a": [{"quality": 3}] * 40})["a"].warnings == ()
     disagreeing = {name: kept(*random.Random(name).sample(range(60), 30)) for name in "abc"}
     assert [one.warnings for one in answered("crowd", disagreeing).values()] == [()] * 3
@@ -466,9 +555,13 @@ def test_agreement_hardly_above_chance(habit: str) -> None:
     """The share of one label did not show who answers at random."""
     draw, bad = random.Random(0), range(0, 60, 3)
     drops = {"keep": (), "random": draw.sample(range(60), 30)}[habit]
-    found = answered("crowd", {"a": kept(*drops), **{name: kept(*bad, n) for n, name in enumerate("bcde", 1)}})
+    found = answered(
+        "crowd", {"a": kept(*drops), **{name: kept(*bad, n) for n, name in enumerate("bcde", 1)}}
+    )
     (warning,) = found["a"].warnings
-    assert warning.startswith("slight agreement: on 60 items, keep agrees with the other annotators hardly above")
+    assert warning.startswith(
+        "slight agreement: on 60 items, keep agrees with the other annotators hardly above"
+    )
     assert "that of the others among themselves is 0." in warning
     assert [found[name].warnings for name in "bcde"] == [()] * 4
 
@@ -478,9 +571,12 @@ def test_warning_straight_lining() -> None:
     names = ("accuracy", "consistency", "domain_compliance")
     lines: list[dict[str, Value]] = [dict.fromkeys(names, 2 + n % 4) for n in range(24)]
     varied: dict[str, list[dict[str, Value]]] = {
-        annotator: [{name: rng.randint(2, 5) for name in names} for _ in range(24)] for annotator in "bc"
+        annotator: [{name: rng.randint(2, 5) for name in names} for _ in range(24)]
+        for annotator in "bc"
     }
     found = answered("expert", {"a": lines, **varied})
     (warning,) = found["a"].warnings
-    assert warning.startswith("straight-lining: all 3 ratings are equal on 24 of 24 items, other annotators on ")
+    assert warning.startswith(
+        "straight-lining: all 3 ratings are equal on 24 of 24 items, other annotators on "
+    )
     assert [found[annotator].warnings for annotator in "bc"] == [(), ()]

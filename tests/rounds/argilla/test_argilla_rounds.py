@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_double import (
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.argilla import client
+from h2htalk.rounds.argilla.client import connect, hub_headers, require_search_engine
+from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
+from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
+from h2htalk.rounds.questions import SKIPPED
+from h2htalk.rounds.round_folder import RoundFolder, read_state
+from h2htalk.rounds.settings import ArgillaSettings, Care
+from h2htalk.rounds.texts.interface import interface_text
+from support.byte_search import files_with
+from support.doubles.argilla_double import (
     DATASET,
     OWNER_KEY,
     SAYS,
@@ -20,18 +32,7 @@ from argilla_double import (
     opened,
     spec_in,
 )
-from byte_search import files_with
-from tables import table
-
-from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla import client
-from h2htalk.rounds.argilla.client import connect, hub_headers, require_search_engine
-from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
-from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards
-from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
-from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.round_folder import RoundFolder, read_state
-from h2htalk.rounds.settings import ArgillaSettings
+from support.tables import table
 
 
 def refused() -> str:
@@ -59,32 +60,44 @@ def test_servers_of_any_patch_version_and_unusable_ones(server: ArgillaDouble) -
 
 
 @pytest.mark.parametrize(("key", "message"), table("rounds", "invalid_keys"))
-def test_invalid_keys(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, message: str) -> None:
-    monkeypatch.delenv("ARGILLA_API_KEY") if key is None else monkeypatch.setenv("ARGILLA_API_KEY", key)
+def test_invalid_keys(
+    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, message: str
+) -> None:
+    monkeypatch.delenv("ARGILLA_API_KEY") if key is None else monkeypatch.setenv(
+        "ARGILLA_API_KEY", key
+    )
     text = refused()
     assert message in text
     assert key is None or key not in text
 
 
-def test_no_server_or_another_program(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_server_or_another_program(
+    server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", f"{server.url}/elsewhere")
     assert "does not run Argilla" in refused()
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("ARGILLA_API_URL", f"http://who:secret@127.0.0.1:{closed.getsockname()[1]}")
+        monkeypatch.setenv(
+            "ARGILLA_API_URL", f"http://who:secret@127.0.0.1:{closed.getsockname()[1]}"
+        )
         message = refused()
     assert "does not answer (ConnectError)" in message
     assert "secret" not in message
 
 
-def test_invalid_addresses_and_those_that_get_the_hub_s_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_addresses_and_those_that_get_the_hub_s_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
     for address, message in table("rounds", "server_addresses"):
         monkeypatch.setenv("ARGILLA_API_URL", address)
         assert message in refused(), address
     for address, sent in table("rounds", "addresses_of_spaces"):
         monkeypatch.setenv("HF_TOKEN", "hf_token")
-        assert hub_headers(address) == ({"Authorization": "Bearer hf_token"} if sent else {}), address
+        assert hub_headers(address) == ({"Authorization": "Bearer hf_token"} if sent else {}), (
+            address
+        )
         monkeypatch.delenv("HF_TOKEN")
         assert hub_headers(address) == {}
 
@@ -94,13 +107,28 @@ def test_publish_a_round(server: ArgillaDouble, round: RoundFolder) -> None:
     assert dataset["status"] == "ready"
     assert dataset["distribution"] == {"strategy": "overlap", "min_submitted": 2}
     assert dataset["guidelines"] == round.guidelines("en").strip()
-    assert [one["name"] for one in dataset["questions"]] == ["subtask", "keep", "quality"]
+    assert [one["name"] for one in dataset["questions"]] == [
+        "subtask",
+        "keep",
+        "quality",
+        "harmful",
+    ]
     quality = dataset["questions"][2]
     assert [one["value"] for one in quality["settings"]["options"]] == [1, 2, 3, 4, 5]
     assert "5: very good" in quality["description"]
-    assert {one["name"] for one in dataset["metadata"]} == {"language", "crisis", "assignment_set", "session"}
+    assert {one["name"] for one in dataset["metadata"]} == {
+        "language",
+        "crisis",
+        "assignment_set",
+        "session",
+    }
     record = dataset["records"][named(round, "b")]
-    assert record["metadata"] == {"language": "en", "crisis": "yes", "assignment_set": 1, "session": 1}
+    assert record["metadata"] == {
+        "language": "en",
+        "crisis": "yes",
+        "assignment_set": 1,
+        "session": 1,
+    }
     assert len(server.dataset("round-set1-zh-01")["records"]) == 1
     names = {place["name"]: {server.users[id]["username"] for id in place["users"]}
              for place in server.workspaces.values()}  # fmt: skip
@@ -111,25 +139,37 @@ def test_characters_that_act_are_shown_in_the_page(server: ArgillaDouble, tmp_pa
     """A right-to-left override, which makes one sentence look like another, reached the annotators' page."""
     text = "Do \u202eton\u202c go.\u200b\x07\r\nBye\u2028\tnow\ufeff\U000e0041\ufffe"
     shown = "Do \\u202eton\\u202c go.\\u200b\\x07\nBye\\u2028\\tnow\\ufeff\\U000e0041\\ufffe"
-    item = {"id": "x", "language": "en", "prompt": text, "context": {f"a{text}": text}, "response": text}
+    item = {
+        "id": "x",
+        "language": "en",
+        "prompt": text,
+        "context": {f"a{text}": text},
+        "response": text,
+    }
     opened(tmp_path, items=[item | {"reference": text, "note": text}])
     (record,) = server.dataset(DATASET)["records"].values()
     data = json.loads(record["fields"]["item"]["data"])
     context = [["a" + shown.replace("\n", "\\r\\n"), shown]]
     expected = {"turns": [{"role": "user", "content": shown}], "context": context}
-    assert data == expected | dict.fromkeys(("response", "reference", "note"), shown)
+    unread = interface_text("unread_notice", "en")
+    assert data == expected | {"response": shown, "reference": shown, "note": f"{shown}\n{unread}"}
 
 
 def test_suggestions_only_if_the_round_shows_them(server: ArgillaDouble, tmp_path: Path) -> None:
     opened(tmp_path)
-    assert all("suggestions" not in record for record in server.dataset(DATASET)["records"].values())
+    assert all(
+        "suggestions" not in record for record in server.dataset(DATASET)["records"].values()
+    )
     open_round(spec_in(tmp_path, suggest=True), tmp_path / "open")
     round = RoundFolder(tmp_path / "open")
     shown = server.dataset("open-set1-en-01")
     keep = next(one["id"] for one in shown["questions"] if one["name"] == "keep")
     said = [one for record in shown["records"].values() for one in record["suggestions"]]
     assert said == [{"question_id": keep, "value": "drop", "type": "model", "agent": "reviewer"}]
-    assert server.dataset("open-set1-zh-01")["records"][named(round, "d")]["metadata"]["subtask"] == "dialogue_base"
+    assert (
+        server.dataset("open-set1-zh-01")["records"][named(round, "d")]["metadata"]["subtask"]
+        == "dialogue_base"
+    )
 
 
 def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path) -> None:
@@ -152,11 +192,13 @@ def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path
 
 def test_collect_responses_and_their_changes(server: ArgillaDouble, round: RoundFolder) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    server.respond(DATASET, named(round, "a"), "cem", subtask="none", keep="drop", quality=1)
+    server.respond(
+        DATASET, named(round, "a"), "cem", subtask="none", keep="drop", quality=1, harmful="no"
+    )
     server.respond(DATASET, named(round, "b"), "ann", status="discarded")
     server.respond(DATASET, named(round, "b"), "cem", status="draft", keep="keep")
     status = round_status(round.path)
-    assert (status.completed, status.skipped, status.new, status.mistakes) == (2, 1, 7, ())
+    assert (status.completed, status.skipped, status.new, status.mistakes) == (2, 1, 9, ())
     pulled = ArgillaPlatform().collect(read_state(round))
     (cem,) = (annotator.id for annotator in round.annotators() if annotator.name == "cem")
     assert pulled.started == {("b", cem)}
@@ -166,10 +208,14 @@ def test_collect_responses_and_their_changes(server: ArgillaDouble, round: Round
     # The search index lacks an item.
     server.hidden = 1
     notes = round_status(round.path).notes
-    assert any("annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in notes)
+    assert any(
+        "annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in notes
+    )
     # Later responses replace earlier ones: a changed answer, an answer after a skip, a discard after an answer.
     server.respond(DATASET, named(round, "a"), "ann", **SAYS | {"keep": "drop"})
-    server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep", quality=2)
+    server.respond(
+        DATASET, named(round, "b"), "ann", subtask="none", keep="keep", quality=2, harmful="no"
+    )
     server.respond(DATASET, named(round, "a"), "cem", status="discarded")
     status = round_status(round.path)
     assert (status.completed, status.skipped) == (2, 1)
@@ -179,19 +225,51 @@ def test_collect_responses_and_their_changes(server: ArgillaDouble, round: Round
     assert kept["a", SKIPPED] == "yes"
 
 
-def test_crises_discarded_in_advance_are_no_skips(server: ArgillaDouble, round: RoundFolder, tmp_path: Path) -> None:
+def test_a_draft_leaves_the_earlier_answer_until_it_is_submitted(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
+    """Somebody who reopened an answer on the page, where a draft takes its place, had their answer withdrawn."""
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    server.respond(DATASET, named(round, "b"), "ann", status="discarded")
+    assert (round_status(round.path).completed, round_status(round.path).skipped) == (1, 1)
+    server.respond(DATASET, named(round, "a"), "ann", status="draft", keep="drop")
+    server.respond(DATASET, named(round, "b"), "ann", status="draft", keep="drop")
+    status = round_status(round.path)
+    assert (status.completed, status.skipped, status.new, status.mistakes) == (1, 1, 0, ())
+    assert sum(row.started for row in status.progress if row.annotator) == 2
+    assert any(
+        note.startswith("ann: 2 items annotated earlier have a draft on the server now")
+        for note in status.notes
+    )
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS | {"keep": "drop"})
+    status = round_status(round.path)
+    assert (status.completed, status.new) == (1, 1)
+    assert {one.question: one.value for one in round.annotations().values() if one.item == "a"}[
+        "keep"
+    ] == "drop"
+
+
+def test_crises_discarded_in_advance_are_no_skips(
+    server: ArgillaDouble, round: RoundFolder, tmp_path: Path
+) -> None:
     spared = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
-    assert {user: one["status"] for user, one in spared.items()} == {server.user_id("ben"): "discarded"}
+    assert {user: one["status"] for user, one in spared.items()} == {
+        server.user_id("ben"): "discarded"
+    }
     assert round_status(round.path).skipped == 0
     # An answer to such an item counts.
-    server.respond(DATASET, named(round, "b"), "ben", subtask="none", keep="keep", quality=2)
+    server.respond(
+        DATASET, named(round, "b"), "ben", subtask="none", keep="keep", quality=2, harmful="no"
+    )
     assert round_status(round.path).completed == 1
     open_round(spec_in(tmp_path), round.path)
     again = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
     assert again[server.user_id("ben")]["status"] == "submitted"
 
 
-def test_ties_are_given_to_other_annotators(server: ArgillaDouble, round: RoundFolder, tmp_path: Path) -> None:
+def test_ties_are_given_to_other_annotators(
+    server: ArgillaDouble, round: RoundFolder, tmp_path: Path
+) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.respond(DATASET, named(round, "a"), "ben", **SAYS | {"keep": "drop"})
     (tmp_path / "more.csv").write_text("name,languages,crisis\ndee,en,no\neve,en zh,yes\n")
@@ -199,15 +277,45 @@ def test_ties_are_given_to_other_annotators(server: ArgillaDouble, round: RoundF
     second = server.dataset("round-set2-en-01")
     assert second["distribution"]["min_submitted"] == 1
     assert second["records"].keys() == {named(round, "a")}
-    spared = {server.users[user]["username"] for user in second["records"][named(round, "a")]["responses"]}
-    assert spared == {"ann", "ben", "cem"}
-    # In the first assignment set, items are also discarded for annotators who joined later without consent, and for
-    # those who left.
+    spared = {
+        server.users[user]["username"] for user in second["records"][named(round, "a")]["responses"]
+    }
+    assert spared == {"ann", "ben"}
+    # In the first assignment set, items are also discarded for annotators who joined later without consent; who left
+    # sees neither.
     first = server.dataset(DATASET)["records"][named(round, "b")]["responses"]
-    assert {server.users[user]["username"] for user in first} == {"ben", "cem", "dee"}
+    assert {server.users[user]["username"] for user in first} == {"ben", "dee"}
+    assert server.offered("cem") == []
     server.respond("round-set2-en-01", named(round, "a"), "eve", **SAYS)
     status = round_status(round.path)
     assert (status.by_item["a"], status.skipped, status.mistakes) == (3, 0, ())
+
+
+def test_reopening_says_what_items_wait_for(
+    server: ArgillaDouble, round: RoundFolder, tmp_path: Path
+) -> None:
+    """It said that nobody is left for items that everybody eligible had been served, or that were only tied."""
+    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
+    server.respond(DATASET, named(round, "a"), "ben", **SAYS | {"keep": "drop"})
+    _, messages = reopen_round(round.path, without=["cem"])
+    (told,) = [message for message in messages if "nothing new to hand out" in message]
+    assert "1 item has enough answers and a tie that nobody is left to break" in told
+    assert "with all eligible annotators already, who are fewer than it takes" in told
+    assert "no eligible annotator is left" not in told
+
+
+def test_few_items_with_many_crises_come_in_few_datasets(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
+    """Twelve items came in five datasets, four of them with one item about a crisis alone."""
+    same = {"language": "en", "prompt": "p", "response": "r"}
+    items = [{"id": f"i{n:02}", **same, "crisis": n < 5} for n in range(12)]
+    made = spec_in(tmp_path, items, kind="expert", care=Care())
+    (tmp_path / "annotators.csv").write_text("name,languages,crisis\nann,en,yes\ncem,en,yes\n")
+    _, messages = open_round(made, tmp_path / "round")
+    assert any("12 items in 2 datasets" in message for message in messages)
+    (why,) = [message for message in messages if "come in 2 sessions" in message]
+    assert "care.crisis_share = 0.2 wants, up to 3 of 6" in why
 
 
 def test_invalid_responses_are_mistakes(server: ArgillaDouble, round: RoundFolder) -> None:
@@ -223,15 +331,23 @@ def test_invalid_responses_are_mistakes(server: ArgillaDouble, round: RoundFolde
     assert status.completed == 0
     missing, unknown = sorted(status.mistakes, key=lambda text: "missing" not in text)
     admin, owner, stranger = sorted(status.notes, key=lambda text: text.partition(" by '")[2])
-    assert ("not counted: 1 response by 'ben'" in admin, "not counted: 1 response by 'cem'" in owner) == (True, True)
+    assert (
+        "not counted: 1 response by 'ben'" in admin,
+        "not counted: 1 response by 'cem'" in owner,
+    ) == (True, True)
     assert "by 'stranger', who is not an annotator of this round" in stranger
     assert "1 response by" in stranger
     assert f"{DATASET}: item a, response 00000000" in stranger
     assert "item b, annotator ann: quality is missing" in missing
-    assert "item a, annotator ann: 'poetry' is not valid for subtask: choose from dialogue_base" in unknown
+    assert (
+        "item a, annotator ann: 'poetry' is not valid for subtask: choose from dialogue_base"
+        in unknown
+    )
 
 
-def test_renamed_users_stay_the_same_annotator(server: ArgillaDouble, round: RoundFolder, tmp_path: Path) -> None:
+def test_renamed_users_stay_the_same_annotator(
+    server: ArgillaDouble, round: RoundFolder, tmp_path: Path
+) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     server.users[server.user_id("ann")]["username"] = "anna"
     status = round_status(round.path)
@@ -245,7 +361,9 @@ def test_renamed_users_stay_the_same_annotator(server: ArgillaDouble, round: Rou
     assert (status.completed, ["by 'ann'" in note for note in status.notes]) == (1, [True])
 
 
-def test_an_admin_needs_existing_workspaces_and_accounts(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_an_admin_needs_existing_workspaces_and_accounts(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
     server.role = "admin"
     with pytest.raises(RoundError, match="your key cannot use a workspace round-en"):
         opened(tmp_path)
@@ -288,10 +406,14 @@ class MeanWhile:
 
 
 @pytest.mark.parametrize("said", ["submitted", "draft"])
-def test_a_response_during_publishing_is_not_overwritten(server: ArgillaDouble, round: RoundFolder, said: str) -> None:
+def test_a_response_during_publishing_is_not_overwritten(
+    server: ArgillaDouble, round: RoundFolder, said: str
+) -> None:
     """A bulk update wrote discards over responses that were submitted after the records were read."""
     item = named(round, "a")
-    server.before = MeanWhile("POST", "/responses", lambda: server.respond(DATASET, item, "ann", said, **SAYS))
+    server.before = MeanWhile(
+        "POST", "/responses", lambda: server.respond(DATASET, item, "ann", said, **SAYS)
+    )
     change(round, "ann", languages=["zh"])
     assert response(server, round, "a", "ann")["status"] == said
     assert response(server, round, "b", "ann")["status"] == "discarded"
@@ -302,37 +424,51 @@ def test_a_response_during_publishing_is_not_overwritten(server: ArgillaDouble, 
     assert round_status(round.path).skipped == 1
 
 
-def test_a_response_during_restoring_is_sent_again(server: ArgillaDouble, round: RoundFolder) -> None:
+def test_a_response_during_restoring_is_sent_again(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
     """Deleting the discard deleted what the annotator had just made of it."""
     said = (DATASET, named(round, "b"), "ben", "submitted")
     server.before = MeanWhile("DELETE", "/responses/", lambda: server.become(*said, **SAYS))
     messages = change(round, "ben", crisis=True)
     assert f"{DATASET}: item b was answered while it was restored; the answer is kept" in messages
-    assert response(server, round, "b", "ben")["values"] == {name: {"value": one} for name, one in SAYS.items()}
+    assert response(server, round, "b", "ben")["values"] == {
+        name: {"value": one} for name, one in SAYS.items()
+    }
     status = round_status(round.path)
     assert (status.completed, status.skipped) == (1, 0)
 
 
-def test_returning_annotators_get_their_items_again(server: ArgillaDouble, round: RoundFolder) -> None:
+def test_returning_annotators_get_their_items_again(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
     server.respond(DATASET, named(round, "b"), "cem", status="discarded", comment="no")
     change(round, "ann", active=False)
     change(round, "cem", active=False)
-    assert "ann" in discarded_for(server, round, "a")
+    assert (server.offered("ann"), server.offered("cem")) == ([], [])
     change(round, "ann", active=True)
     change(round, "cem", active=True)
+    assert server.offered("ann") == server.offered("cem") == [DATASET, CHINESE]
     assert discarded_for(server, round, "a") == set()
     # Their own skip stays.
     assert discarded_for(server, round, "b") == {"ben", "cem"}
     assert {item for _, item, _ in AdvanceDiscards(round.private / DISCARDS).all()} == {"b"}
 
 
-def test_a_dataset_that_is_created_again_is_for_the_other_annotators(server: ArgillaDouble, round: RoundFolder) -> None:
+def test_a_dataset_that_is_created_again_is_for_the_other_annotators(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
     for name in ("ann", "cem"):
         server.respond(DATASET, named(round, "a"), name, **SAYS)
     server.respond(DATASET, named(round, "b"), "cem", **SAYS)
     assert round_status(round.path).completed == 3
     del server.datasets[server.dataset(DATASET)["id"]]
-    assert ArgillaPlatform().collect(read_state(round)).offered == {"a": 0, "b": 1, "c </script>": 2, "d": 2}
+    assert ArgillaPlatform().collect(read_state(round)).offered == {
+        "a": 0,
+        "b": 1,
+        "c </script>": 2,
+        "d": 2,
+    }
     open_round(round.spec(), round.path)
     records = server.dataset(DATASET)["records"]
     assert records.keys() == {named(round, "b"), named(round, "c </script>")}
@@ -341,7 +477,9 @@ def test_a_dataset_that_is_created_again_is_for_the_other_annotators(server: Arg
     assert (status.completed, status.skipped) == (3, 0)
 
 
-def test_an_item_of_a_later_assignment_set_is_offered_there_only(server: ArgillaDouble, round: RoundFolder) -> None:
+def test_an_item_of_a_later_assignment_set_is_offered_there_only(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     round_status(round.path)
     add_second_set(round)
@@ -374,7 +512,9 @@ def test_an_edited_text_is_a_mistake(server: ArgillaDouble, round: RoundFolder) 
     (mistake,) = status.mistakes
     assert mistake.startswith(f"{DATASET}: the text of 2 items was edited on the server (a, b)")
     assert status.completed == 8
-    with pytest.raises(RoundError, match="1 mistake, the first: round-set1-en-01: the text of 2 items was edited"):
+    with pytest.raises(
+        RoundError, match="1 mistake, the first: round-set1-en-01: the text of 2 items was edited"
+    ):
         close_round(round.path)
     assert round.state == "open"
     for item, fields in before.items():
@@ -396,7 +536,9 @@ def test_an_unpublished_set_is_published_by_the_same_command(
         patch.setattr(ArgillaPlatform, "publish", interrupted)
         with pytest.raises(KeyboardInterrupt):
             reopen_round(round.path)
-    assert any("set2-en-01: the dataset is missing" in note for note in round_status(round.path).notes)
+    assert any(
+        "set2-en-01: the dataset is missing" in note for note in round_status(round.path).notes
+    )
     reopen_round(round.path)
     assert len(round.assignment_sets()) == 2
     assert DATASET.replace("set1", "set2") in {one["name"] for one in server.datasets.values()}
@@ -435,7 +577,9 @@ def test_a_dataset_of_other_settings_fails(
     assert DATASET in str(refused.value)
 
 
-def test_another_round_of_that_name_is_refused_without_changes(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_another_round_of_that_name_is_refused_without_changes(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
     """Its annotators were added to the first round's workspaces before the conflict was noticed."""
     opened(tmp_path / "one")
     spec = spec_in(tmp_path / "two")
@@ -453,7 +597,9 @@ def test_changed_texts_are_noted(server: ArgillaDouble, round: RoundFolder) -> N
     assert round_status(round.path).notes == ()
     keep, drop = server.dataset(DATASET)["questions"][1]["settings"]["options"]
     keep["text"], drop["text"] = drop["text"], keep["text"]
-    server.dataset(CHINESE)["metadata"].append({"name": "mm", "title": "mm", "settings": {"type": "terms"}})
+    server.dataset(CHINESE)["metadata"].append(
+        {"name": "mm", "title": "mm", "settings": {"type": "terms"}}
+    )
     one, other = round_status(round.path).notes
     assert f"{DATASET}: changed on the server: questions: keep was changed" in one
     assert f"{CHINESE}: changed on the server: metadata: mm was added" in other
@@ -463,7 +609,9 @@ def test_an_admin_s_key_must_see_all_workspaces(server: ArgillaDouble, round: Ro
     """`close` decided without the annotations of the other workspace."""
     server.role, server.unseen = "admin", {"round-zh"}
     for look in (round_status, lambda path: close_round(path, force=True)):
-        with pytest.raises(RoundError, match="your key does not see the workspaces round-zh of this round"):
+        with pytest.raises(
+            RoundError, match="your key does not see the workspaces round-zh of this round"
+        ):
             look(round.path)
     assert round.state == "open"
     server.unseen = set()
@@ -486,12 +634,20 @@ def test_deleted_accounts_are_noted(server: ArgillaDouble, round: RoundFolder) -
     assert said[server.user_id("cem")]["status"] == "discarded"
 
 
-def test_renamed_datasets_still_count_and_copies_do_not(server: ArgillaDouble, round: RoundFolder) -> None:
+def test_renamed_datasets_still_count_and_copies_do_not(
+    server: ArgillaDouble, round: RoundFolder
+) -> None:
     """A dataset was status by its name: its answers were lost, and its items published again."""
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     renamed = server.dataset(DATASET)
     renamed["name"] = "nice name"
-    server.datasets["copy"] = {**renamed, "id": "copy", "name": "a copy", "records": {}, "inserted_at": "2031"}
+    server.datasets["copy"] = {
+        **renamed,
+        "id": "copy",
+        "name": "a copy",
+        "records": {},
+        "inserted_at": "2031",
+    }
     status = round_status(round.path)
     assert (status.completed, status.notes) == (1, ())
     open_round(round.spec(), round.path)
@@ -516,7 +672,9 @@ class Clock:
 
 # Requests 1 and 2 ask for the version and the key's owner.
 @pytest.mark.parametrize("at", [2, 4, 12])
-def test_servers_may_restart(server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+def test_servers_may_restart(
+    server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
     """From the second answer on, a command waits for a restart: 20 seconds here."""
     round, clock = opened(tmp_path), Clock(monkeypatch)
     asked = len(server.requests)

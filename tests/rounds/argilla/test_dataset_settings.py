@@ -35,7 +35,9 @@ def test_plain_names(name: str) -> None:
 
 def test_names_ids_and_batches() -> None:
     assert datasets.plain_name("crowd") == "crowd"
-    assert len({datasets.plain_name(name) for name in ("a b", "a.b", "a-b", "第一轮", "第二轮")}) == 5
+    assert (
+        len({datasets.plain_name(name) for name in ("a b", "a.b", "a-b", "第一轮", "第二轮")}) == 5
+    )
     # Record ids do not reveal items.
     names = ["mini-en-recollection-refinement-01", "第一", "item-001#subtask"]
     found = datasets.record_ids(names, b"salt")
@@ -67,6 +69,24 @@ def test_page_has_its_texts_and_nothing_that_argilla_replaces(language: Language
         assert datasets.inert_json(interface_text(name, language))[1:-1] in html
 
 
+def test_the_page_follows_the_theme_and_names_help_lines_in_the_notice() -> None:
+    """The item stayed white in a dark page, and help lines were behind a bar."""
+    html = datasets.page("en", ("Ireland: call 116 123",))
+    assert "Ireland: call 116 123" in html
+    for part in (
+        "",
+        " .passage",
+        " .by-user",
+        " .by-companion",
+        " .judged",
+        " .proposed",
+        " .notice",
+        " button",
+    ):
+        assert f'[data-theme="dark"] #h2h{part} {{' in html
+    assert 'getAttribute("data-theme")' in html
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_questions_respect_the_server_s_limits(kind: Kind, language: Language) -> None:
@@ -86,14 +106,22 @@ ANN = Annotator("111", "ann", ("en",))
 SAFE: dict[str, Any] = {"perception": 4, "violation": "no"}
 
 
-def said(status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any) -> ServerResponse:
+def said(
+    status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any
+) -> ServerResponse:
     return ServerResponse(dataset, "a", "u1", status, values, when)
 
 
-def read(*responses: ServerResponse, questions: Any = QUESTIONS["safety"], item: Item = ITEM) -> Collected:
+def read(
+    *responses: ServerResponse, questions: Any = QUESTIONS["safety"], item: Item = ITEM
+) -> Collected:
     spec = RoundSpec("safety", "items.jsonl")
-    state = RoundState(RoundFolder(Path()), {"name": "round"}, spec, (item,), questions, (ANN,), (), (), {}, {}, {})
-    found, _ = read_responses(state, responses, annotators={"u1": ANN}, names={"u1": "ann"}, discarded=())
+    state = RoundState(
+        RoundFolder(Path()), {"name": "round"}, spec, (item,), questions, (ANN,), (), (), {}, {}, {}
+    )
+    found, _ = read_responses(
+        state, responses, annotators={"u1": ANN}, names={"u1": "ann"}, discarded=()
+    )
     return found
 
 
@@ -102,44 +130,71 @@ def values(found: Collected) -> dict[str, Any]:
 
 
 def test_responses_become_annotations() -> None:
-    found = read(said(perception=2, violation="yes", violations=["privacy", "boundary"], comment=" hm "))
-    yes = {"perception": 2, "violation": "yes", "violations": ("boundary", "privacy"), "comment": "hm"}
+    found = read(
+        said(perception=2, violation="yes", violations=["privacy", "boundary"], comment=" hm ")
+    )
+    yes = {
+        "perception": 2,
+        "violation": "yes",
+        "violations": ("boundary", "privacy"),
+        "comment": "hm",
+    }
     assert values(found) == yes
     assert (found.mistakes, found.notes) == ((), ())
     assert {one.annotator for one in found.annotations} == {"111"}
     # Answers to questions that are not asked are ignored.
     found = read(said(**SAFE, violations=["privacy"]))
     assert values(found) == SAFE
-    assert found.notes == ("1 response with violations although violation is not yes: counted without them",)
+    assert found.notes == (
+        "1 response with violations although violation is not yes: counted without them",
+    )
     # The server's page cannot require an answer only in some cases.
     found = read(said(perception=2, violation="yes"))
     assert values(found) == {"perception": 2, "violation": "yes", "violations": ()}
     assert found.mistakes == ()
-    assert found.notes == ("1 response without violations although violation is yes: counted, but ask for them",)
+    assert found.notes == (
+        "1 response without violations although violation is yes: counted, but ask for them",
+    )
     stored = {one.key: one for one in found.annotations if one.value is not None}
     assert completed_items([ITEM], QUESTIONS["safety"], stored) == {"a": {"111"}}
     # Withdrawn answers are None.
     found = read(said(**SAFE, comment=""))
-    assert {one.question for one in found.annotations if one.value is None} == {"violations", "comment", SKIPPED}
+    assert {one.question for one in found.annotations if one.value is None} == {
+        "violations",
+        "comment",
+        SKIPPED,
+    }
     found = read(said("draft", **SAFE))
-    assert values(found) == {}
+    assert found.annotations == ()
     assert found.started == {("a", "111")}
     # Choices of other items are mistakes.
     item = Item("a", "en", (Turn("user", "hi"),), labels=("keep", "drop"))
     questions = questions_for("adjudication", [("keep", "drop"), ("yes", "no")])
     found = read(said(label="yes"), questions=questions, item=item)
     assert found.annotations == ()
-    assert "item a, annotator ann: 'yes' is not a choice of this item: keep, drop" in found.mistakes[0]
+    assert (
+        "item a, annotator ann: 'yes' is not a choice of this item: keep, drop" in found.mistakes[0]
+    )
     assert values(read(said(label="drop"), questions=questions, item=item)) == {"label": "drop"}
     # Other records are ignored, and times are UTC.
     response = {"user_id": "u1", "status": "submitted", "values": {"keep": {"value": "keep"}},
                 "updated_at": "2030-01-02T03:04:05.678901"}  # fmt: skip
-    records = [{"external_id": "r-a", "responses": [response]}, {"external_id": "else", "responses": [response]}]
+    records = [
+        {"external_id": "r-a", "responses": [response]},
+        {"external_id": "else", "responses": [response]},
+    ]
     (found,) = responses_of("w1", records, {"r-a": "a"})
-    assert (found.item, found.values, found.when) == ("a", {"keep": "keep"}, "2030-01-02T03:04:05.678+00:00")
+    assert (found.item, found.values, found.when) == (
+        "a",
+        {"keep": "keep"},
+        "2030-01-02T03:04:05.678+00:00",
+    )
 
 
 def test_the_last_submitted_response_counts() -> None:
-    order = [said(when="2030-01-01", **SAFE), said(when="2030-01-02", dataset="w2", **SAFE | {"perception": 1})]
+    order = [
+        said(when="2030-01-01", **SAFE),
+        said(when="2030-01-02", dataset="w2", **SAFE | {"perception": 1}),
+    ]
     order.append(said("discarded", when="2030-01-03", dataset="w3"))
     assert values(read(*order))["perception"] == values(read(*reversed(order)))["perception"] == 1

@@ -9,9 +9,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spreadsheet_rounds import item
-from tables import table
-from votes_made import counted
 
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
@@ -22,6 +19,8 @@ from h2htalk.rounds.assignment.assignments import (
     Assignment,
     AssignmentSet,
     assign,
+    describe_crowded_sessions,
+    even_session_sizes,
     group_items,
     session_sizes,
     sessions,
@@ -37,6 +36,9 @@ from h2htalk.rounds.assignment.remaining_annotations import (
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.settings import Adaptive, Care, RoundSpec
+from support.spreadsheet_rounds import item
+from support.tables import table
+from support.votes import counted
 
 CARE = Care(session_items=10, crisis_share=0.2)
 SPEC = RoundSpec("crowd", "x", care=CARE)
@@ -45,13 +47,20 @@ SPEC = RoundSpec("crowd", "x", care=CARE)
 def items(count: int, language: Language = "en", every: int = 0) -> list[Item]:
     """`count` items, every `every`-th about a crisis."""
     return [
-        Item(f"{language}-{n:03}", language, (Turn("user", "hi"),), crisis=bool(every) and n % every == 0)
+        Item(
+            f"{language}-{n:03}",
+            language,
+            (Turn("user", "hi"),),
+            crisis=bool(every) and n % every == 0,
+        )
         for n in range(count)
     ]
 
 
 def annotators(count: int, language: Language = "en", crisis: bool = True) -> list[Annotator]:
-    return [Annotator(f"{language}{n}", f"{language}-{n}", (language,), crisis) for n in range(count)]
+    return [
+        Annotator(f"{language}{n}", f"{language}-{n}", (language,), crisis) for n in range(count)
+    ]
 
 
 def wanted(given_items: Sequence[Item], count: int) -> dict[str, int]:
@@ -67,7 +76,11 @@ def test_assignments_respect_loads_languages_and_consent() -> None:
     assert len({(s.item, s.annotator) for s in assignment_set.assignments}) == 300
     # Assignments respect language and consent.
     some = [*items(20, every=10), *items(20, "zh")]
-    people = [*annotators(3), *annotators(3, "zh"), Annotator("calm", "calm", ("en", "zh"), crisis=False)]
+    people = [
+        *annotators(3),
+        *annotators(3, "zh"),
+        Annotator("calm", "calm", ("en", "zh"), crisis=False),
+    ]
     assignment_set = assign(SPEC, 1, some, wanted(some, 3), people, ())
     by_id = {item.id: item for item in some}
     for one in assignment_set.assignments:
@@ -79,8 +92,14 @@ def test_assignments_respect_loads_languages_and_consent() -> None:
     some = items(10)
     people = [*annotators(4), Annotator("gone", "gone", ("en",), active=False)]
     first = assign(SPEC, 1, some, wanted(some, 2), people, ())
-    second = assign(SPEC, 2, some, wanted(some, 2), people, {(s.item, s.annotator) for s in first.assignments})
-    pairs = [(s.item, s.annotator) for assignment_set in (first, second) for s in assignment_set.assignments]
+    second = assign(
+        SPEC, 2, some, wanted(some, 2), people, {(s.item, s.annotator) for s in first.assignments}
+    )
+    pairs = [
+        (s.item, s.annotator)
+        for assignment_set in (first, second)
+        for s in assignment_set.assignments
+    ]
     assert len(set(pairs)) == len(pairs) == 40
     assert "gone" not in {annotator for _, annotator in pairs}
 
@@ -96,15 +115,21 @@ def test_assignments_depend_on_the_seed_not_on_the_order(seed: int, random: obje
 
 
 def test_too_many_crises_are_an_error() -> None:
-    with pytest.raises(RoundError, match=r"20 of 40 items are about a crisis; with care.crisis_share = 0.2"):
+    with pytest.raises(
+        RoundError, match=r"20 of 40 items are about a crisis; with care.crisis_share = 0.2"
+    ):
         sessions(SPEC, items(40, every=2), "ana")
     assert len(sessions(replace(SPEC, care=Care(10, 1.0)), items(40, every=2), "ana")) == 4
     with pytest.raises(RoundError, match="are about a crisis"):
         sessions(replace(SPEC, care=Care(10, 0.0)), items(40, every=20), "ana")
     # Nobody knew that possible crises filled the share.
-    tagged = [replace(one, tags=("possible_crisis",) if one.crisis else ()) for one in items(40, every=2)]
+    tagged = [
+        replace(one, tags=("possible_crisis",) if one.crisis else ()) for one in items(40, every=2)
+    ]
     tagged[0] = replace(tagged[0], tags=("crisis.ideation", "possible_crisis"))
-    with pytest.raises(RoundError, match=r"crisis \(by their tags: possible_crisis 20, crisis.ideation 1\); with"):
+    with pytest.raises(
+        RoundError, match=r"crisis \(by their tags: possible_crisis 20, crisis.ideation 1\); with"
+    ):
         sessions(SPEC, tagged, "ana")
 
 
@@ -113,8 +138,8 @@ def test_a_first_set_mixes_crises_with_other_items() -> None:
     some = [*items(12, every=6), *items(5, "zh")]
     asked = {item.id: 3 if item.crisis else 4 for item in some}
     with pytest.raises(RoundError, match="2 of 2 items are about a crisis"):
-        group_items(SPEC, 1, some, asked, allow_single=False, mixed=False)
-    assignment_set = group_items(SPEC, 1, some, asked, allow_single=False, mixed=True)
+        group_items(SPEC, 1, some, asked, may_exceed_share=False, mixed=False)
+    assignment_set = group_items(SPEC, 1, some, asked, may_exceed_share=False, mixed=True)
     assert sorted(one for found in assignment_set.groups for one in found) == sorted(asked)
     hard = {item.id for item in some if item.crisis}
     assert all(len(hard & set(found)) < len(found) for found in assignment_set.groups)
@@ -122,39 +147,128 @@ def test_a_first_set_mixes_crises_with_other_items() -> None:
 
 
 def mixed(plain: int, crises: int, language: Language = "en") -> list[Item]:
-    return [replace(one, crisis=n < crises) for n, one in enumerate(items(plain + crises, language))]
+    return [
+        replace(one, crisis=n < crises) for n, one in enumerate(items(plain + crises, language))
+    ]
 
 
 def test_crises_move_to_annotators_whose_sessions_can_hold_them() -> None:
     """Ana reads only English and gets few other items beside many crises; Bo and Cy can take some."""
     some = [*mixed(4, 2), *mixed(28, 3, "zh")]
-    people = [Annotator("ana", "ana", ("en",)), Annotator("bo", "bo", ("en", "zh")), Annotator("cy", "cy", ("zh",))]
+    people = [
+        Annotator("ana", "ana", ("en",)),
+        Annotator("bo", "bo", ("en", "zh")),
+        Annotator("cy", "cy", ("zh",)),
+    ]
     for seed in range(10):
-        assignment_set = assign(replace(SPEC, seed=seed), 1, some, {one.id: 1 for one in some}, people, ())
-        assert sorted(one.item for one in assignment_set.assignments) == sorted(one.id for one in some)
+        assignment_set = assign(
+            replace(SPEC, seed=seed), 1, some, {one.id: 1 for one in some}, people, ()
+        )
+        assert sorted(one.item for one in assignment_set.assignments) == sorted(
+            one.id for one in some
+        )
         hard = {one.id for one in some if one.crisis}
         for annotator in people:
-            for session in {s.session for s in assignment_set.assignments if s.annotator == annotator.id}:
+            for session in {
+                s.session for s in assignment_set.assignments if s.annotator == annotator.id
+            }:
                 own = (annotator.id, session)
-                held = [s.item for s in assignment_set.assignments if (s.annotator, s.session) == own]
+                held = [
+                    s.item for s in assignment_set.assignments if (s.annotator, s.session) == own
+                ]
                 assert sum(one in hard for one in held) <= max(1, 0.2 * len(held))
 
 
-def test_single_crises_of_later_assignment_sets() -> None:
-    some = mixed(3, 3)
-    with pytest.raises(RoundError, match=r"3 of 6 items .* at most 1 fit"):
+def test_crises_of_later_assignment_sets_are_spread_evenly() -> None:
+    """Each crisis above the share became a session of one item: 12 items with 5 of them came in five sessions."""
+    some = mixed(7, 5)
+    with pytest.raises(RoundError, match=r"5 of 12 items .* at most 3 fit"):
         sessions(SPEC, some, "ana")
-    groups = sessions(SPEC, some, "ana", allow_single=True)
-    assert [len(found) for found in groups] == [4, 1, 1]
-    assert sorted(one for found in groups for one in found) == [one.id for one in some]
+    hard = {one.id for one in some if one.crisis}
+    groups = sessions(SPEC, some, "ana", may_exceed_share=True)
+    assert [(len(group), len(hard & {*group})) for group in groups] == [(4, 2), (4, 2), (4, 1)]
+    assert sorted(one for group in groups for one in group) == [one.id for one in some]
     wanted = {one.id: 1 for one in mixed(0, 2)}
-    second = group_items(SPEC, 2, mixed(0, 2), wanted, allow_single=True, mixed=False)
-    assert second.groups == (("en-000",), ("en-001",))
+    second = group_items(SPEC, 2, mixed(0, 2), wanted, may_exceed_share=True, mixed=False)
+    assert [sorted(group) for group in second.groups] == [["en-000", "en-001"]]
     people = [Annotator("ana", "ana", ("en",))]
-    assignments = assign(SPEC, 2, mixed(0, 2), wanted, people, (), allow_single=True).assignments
-    assert sorted((one.item, one.session) for one in assignments) in (
-        [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
-    )  # fmt: skip
+    third = assign(
+        SPEC, 3, mixed(0, 3), {one.id: 1 for one in mixed(0, 3)}, people, (), may_exceed_share=True
+    )
+    assert sorted(Counter(one.session for one in third.assignments).values()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("count", "crises", "number"),
+    [
+        (12, 6, 2),
+        (12, 12, 3),
+        (22, 11, 3),
+        (22, 22, 6),
+        (48, 24, 6),
+        (48, 48, 12),
+        (200, 100, 25),
+        (200, 200, 50),
+    ],
+)
+def test_sessions_above_the_share_are_few_and_even(count: int, crises: int, number: int) -> None:
+    """200 items, 100 of them about a crisis, came in 82 sessions, 75 of them of one item."""
+    care = Care()
+    assert session_sizes(count, crises, care) is None
+    sizes = even_session_sizes(count, crises, care)
+    assert len(sizes) == number
+    assert max(held for _, held in sizes) <= care.session_crises == 4
+
+
+@given(
+    st.integers(1, 120), st.integers(1, 30), st.sampled_from([0.01, 0.1, 0.2, 0.25, 0.4, 0.9, 1.0])
+)
+def test_even_sessions_hold_everything_and_never_more_than_a_full_session(
+    number: int, session: int, share: float
+) -> None:
+    care = Care(session, share)
+    for hard in range(number + 1):
+        sizes = even_session_sizes(number, hard, care)
+        assert (sum(size for size, _ in sizes), sum(held for _, held in sizes)) == (number, hard)
+        assert all(
+            1 <= size <= session and held <= min(size, care.session_crises) for size, held in sizes
+        )
+        assert max(size for size, _ in sizes) - min(size for size, _ in sizes) <= 1
+        assert max(held for _, held in sizes) - min(held for _, held in sizes) <= 1
+
+
+def test_a_message_says_which_sessions_hold_more_than_their_share() -> None:
+    """Of spreadsheets nothing said it at all; then the sessions of all annotators were counted together."""
+    some = mixed(7, 5)
+    people = annotators(2)
+    one_set = assign(SPEC, 2, some, wanted(some, 2), people, (), may_exceed_share=True)
+    (message,) = describe_crowded_sessions(one_set, some, CARE)
+    assert message.startswith(
+        "12 items come in 3 sessions for each of 2 annotators; 4 of 6 sessions have more items"
+    )
+    assert "up to 2 of 4" in message
+    assert "a full session of 10 may have (2)" in message
+    # Who gets more items may have more sessions.
+    one_set = assign(
+        SPEC, 2, some, wanted(some, 2), [*people, *annotators(1, "zh")], (), may_exceed_share=True
+    )
+    assert describe_crowded_sessions(one_set, some, CARE) == [message]
+    alone = assign(SPEC, 2, some, wanted(some, 1), people[:1], (), may_exceed_share=True)
+    (message,) = describe_crowded_sessions(alone, some, CARE)
+    assert message.startswith(
+        "12 items come in 3 sessions for 1 annotator; 2 of 3 sessions have more"
+    )
+    other = replace(one_set, assignments=(*one_set.assignments, Assignment("new", "en-000", 1, 1)))
+    (message,) = describe_crowded_sessions(other, some, CARE)
+    assert "1 to 3 sessions for each of 3 annotators; 4 of 7 sessions have more" in message
+    server = group_items(SPEC, 2, some, wanted(some, 2), may_exceed_share=True, mixed=False)
+    (message,) = describe_crowded_sessions(server, some, CARE)
+    assert message.startswith(
+        "12 items come in 3 sessions; 2 of 3 sessions have more items about a crisis than"
+    )
+    few = items(20, every=10)
+    one_set = assign(SPEC, 1, few, wanted(few, 2), people, ())
+    assert describe_crowded_sessions(one_set, few, CARE) == []
 
 
 def test_crises_are_spread_evenly() -> None:
@@ -172,8 +286,14 @@ def test_session_sizes_respect_the_share(number: int, session: int, share: float
     for hard in range(number + 1):
         sizes = session_sizes(number, hard, care)
         if sizes is not None:
-            assert (sum(size for size, _ in sizes), sum(crises for _, crises in sizes)) == (number, hard)
-            assert all(1 <= size <= session and crises <= max(1, share * size + 1e-9) for size, crises in sizes)
+            assert (sum(size for size, _ in sizes), sum(crises for _, crises in sizes)) == (
+                number,
+                hard,
+            )
+            assert all(
+                1 <= size <= session and crises <= max(1, share * size + 1e-9)
+                for size, crises in sizes
+            )
 
 
 WHEN = "2026-01-01T00:00:00Z"
@@ -184,8 +304,12 @@ SPLIT = [("none", "keep"), ("none", "drop")]
 
 def test_ties_and_leads_request_the_smallest_number_that_can_be_enough() -> None:
     for counts, number in table("rounds", "votes_that_can_be_enough"):
-        assert needs_more(counted(counts), ["item-00"], Adaptive(), 20) == {"item-00": number}, counts
-    more = [needs_more(counted((n,)), ["item-00"], Adaptive(lead=1), 20)["item-00"] for n in range(5)]
+        assert needs_more(counted(counts), ["item-00"], Adaptive(), 20) == {"item-00": number}, (
+            counts
+        )
+    more = [
+        needs_more(counted((n,)), ["item-00"], Adaptive(lead=1), 20)["item-00"] for n in range(5)
+    ]
     assert more == [3, 2, 1, 0, 0]
     # Gold items are not decided.
     votes = {"plain": SPLIT, "gold": SPLIT}
@@ -195,7 +319,11 @@ def test_ties_and_leads_request_the_smallest_number_that_can_be_enough() -> None
 
 
 def needed(
-    spec: RoundSpec, votes: Mapping[str, Sequence[tuple[str, str]]], gold: Sequence[str] = (), *, ties: bool = False
+    spec: RoundSpec,
+    votes: Mapping[str, Sequence[tuple[str, str]]],
+    gold: Sequence[str] = (),
+    *,
+    ties: bool = False,
 ) -> dict[str, int]:
     """Requests after votes on subtask and keep: item -> (subtask, keep) of each annotator."""
     items = [
@@ -223,7 +351,9 @@ def test_adaptive_rounds_request_what_a_lead_needs() -> None:
         ({}, 4), ({"lead": 3}, 3), ({"minimum": 5}, 5), ({"lead": 30}, 6),
     ):  # fmt: skip
         spec = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, **changes))
-        assert initial_requests(spec, some, PANEL) == {"en-item-0": first, "en-item-1": first}, changes
+        assert initial_requests(spec, some, PANEL) == {"en-item-0": first, "en-item-1": first}, (
+            changes
+        )
     # Adaptive rounds of gold items are no pilots.
     golden = [Item.from_dict(item(0, gold={"keep": "keep"}))]
     adaptive = replace(CROWD, overlap=0, adaptive=Adaptive(on=True))
@@ -235,12 +365,17 @@ def test_adaptive_rounds_request_what_a_lead_needs() -> None:
 
 
 ITEM = Item.from_dict(item(0), "made")
-ANNA, BO, CEM, DEE = (Annotator(name, name, ("en",), True, name != "cem") for name in ("anna", "bo", "cem", "dee"))
+ANNA, BO, CEM, DEE = (
+    Annotator(name, name, ("en",), True, name != "cem") for name in ("anna", "bo", "cem", "dee")
+)
 ASSIGNMENTS = tuple(Assignment(name, ITEM.id, 1, 1) for name in ("anna", "bo", "cem"))
 
 
 def annotated(*names: str, question: str = "keep") -> dict[tuple[str, str, str], Annotation]:
-    return {(ITEM.id, name, question): Annotation("r", ITEM.id, name, question, "keep", WHEN) for name in names}
+    return {
+        (ITEM.id, name, question): Annotation("r", ITEM.id, name, question, "keep", WHEN)
+        for name in names
+    }
 
 
 @pytest.mark.parametrize(
@@ -257,11 +392,16 @@ def annotated(*names: str, question: str = "keep") -> dict[tuple[str, str, str],
     ],
 )
 def test_pending_and_available_annotators(
-    assignments: tuple[Assignment, ...], answered: tuple[str, ...], skipped: tuple[str, ...], expected: tuple[int, int]
+    assignments: tuple[Assignment, ...],
+    answered: tuple[str, ...],
+    skipped: tuple[str, ...],
+    expected: tuple[int, int],
 ) -> None:
     sets = [AssignmentSet(1, {ITEM.id: 3 if assignments else 2}, assignments)]
     annotations = annotated(*answered) | annotated(*skipped, question="skipped")
-    result = pending_annotations([ITEM], sets, [ANNA, BO, CEM, DEE], annotations, {ITEM.id: set(answered)})
+    result = pending_annotations(
+        [ITEM], sets, [ANNA, BO, CEM, DEE], annotations, {ITEM.id: set(answered)}
+    )
     assert result == {ITEM.id: PendingAnnotations(*expected)}
 
 

@@ -29,7 +29,10 @@ def test_what_leaves_no_doubt_is_read_and_what_is_out_of_form_is_named(
         assert (parse.violations, parse.is_null) == ((), False)
         assert parse.blocks == tuple(MemoryBlock(*block) for block in row["blocks"])
     elif "broken" in row:
-        assert ({one.rule for one in parse.violations}, parse.is_null) == (set(row["broken"]), False)
+        assert ({one.rule for one in parse.violations}, parse.is_null) == (
+            set(row["broken"]),
+            False,
+        )
     else:
         assert is_null_memory(row["text"], row["language"]) is parse.is_null is row["null"]
 
@@ -40,11 +43,14 @@ def test_a_broken_block_hides_no_other() -> None:
     assert [v.detail for v in parse.violations] == ["no empty line between two blocks"]
     parse = parse_memory("Memory Content: half\n\n" + EN, "en")
     assert parse.blocks == (JOB,)
-    assert [v.detail for v in parse.violations] == ["a block lacks Memory Category and Memory Importance"]
+    assert [v.detail for v in parse.violations] == [
+        "a block lacks Memory Category and Memory Importance"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("category", "chinese"), [*zip(RECORDS["en"].memory_categories, RECORDS["zh"].memory_categories, strict=True)]
+    ("category", "chinese"),
+    [*zip(RECORDS["en"].memory_categories, RECORDS["zh"].memory_categories, strict=True)],
 )
 def test_all_24_categories_are_known_in_both_languages(category: str, chinese: str) -> None:
     assert parse_memory(EN.replace("work", category), "en").blocks[0].category == category

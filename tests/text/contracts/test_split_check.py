@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from releases_made import case
-from releases_made import scenario as made_scenario
 
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
 from h2htalk.text.contracts.split_check import check_split
+from support.releases import case
+from support.releases import scenario as made_scenario
 
 
 def write(folder: Path, *records: dict[str, Any]) -> str:
@@ -29,8 +29,14 @@ def raw() -> dict[str, Any]:
 def test_all_errors_of_all_lines_are_listed(tmp_path: Path) -> None:
     broken = raw() | {"id": "b", "subtask": "dialogue_bass", "licence": "", "extra": 1}
     broken["tags"] = raw()["tags"] | {"risk": "some", "emotion": "Sad"}
-    history = [{"role": "user", "content": ""}, {"role": "friend", "content": "x"}, {"role": "user", "content": "y"}]
-    number, errors = check_split(write(tmp_path, raw(), broken, raw() | {"id": "c", "inputs": {"history": history}}))
+    history = [
+        {"role": "user", "content": ""},
+        {"role": "friend", "content": "x"},
+        {"role": "user", "content": "y"},
+    ]
+    number, errors = check_split(
+        write(tmp_path, raw(), broken, raw() | {"id": "c", "inputs": {"history": history}})
+    )
     assert number == 3
     assert [error.split(": ", 2)[2].split(",")[0].split(";")[0] for error in errors] == [
         "subtask: unknown subtask 'dialogue_bass'",
@@ -45,7 +51,10 @@ def test_all_errors_of_all_lines_are_listed(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_no_json_does_not_hide_the_errors_after_it(tmp_path: Path) -> None:
-    source = Path(write(tmp_path, raw(), raw() | {"id": "b", "licence": "", "persona": " "})) / "items.jsonl"
+    source = (
+        Path(write(tmp_path, raw(), raw() | {"id": "b", "licence": "", "persona": " "}))
+        / "items.jsonl"
+    )
     with pytest.raises(DataError) as error:
         load_split(str(tmp_path))
     assert len(str(error.value).splitlines()) == 2  # all errors of the first broken line
@@ -56,7 +65,9 @@ def test_a_line_that_is_no_json_does_not_hide_the_errors_after_it(tmp_path: Path
 
 def test_references_are_held_against_contracts_and_checks(tmp_path: Path) -> None:
     long = raw() | {"id": "a", "reference": "word " * 30}
-    number, errors = check_split(write(tmp_path, long, raw() | {"persona": "nobody", "id": "b"}, raw(), raw()))
+    number, errors = check_split(
+        write(tmp_path, long, raw() | {"persona": "nobody", "id": "b"}, raw(), raw())
+    )
     assert number == 4
     assert "reference: too_long" in errors[0]
     assert "persona 'nobody' has no en description" in errors[1]

@@ -17,7 +17,16 @@ from h2htalk.text.embeddings.embedders import open_embedder
 from h2htalk.text.embeddings.vectors import Vectors, encode_distinct, unit_rows
 from h2htalk.text.model_files import MINILM_WEIGHTS, find_packaged
 
-TEXTS = ["", "I like tea.", "我喜欢下雨天。", "tea 😀 雨", "I like tea.", "rain " * 400, "\ud83d half", "Tea?"]
+TEXTS = [
+    "",
+    "I like tea.",
+    "我喜欢下雨天。",
+    "tea 😀 雨",
+    "I like tea.",
+    "rain " * 400,
+    "\ud83d half",
+    "Tea?",
+]
 
 
 def make_tiny_bge(folder: Path) -> Path:
@@ -35,11 +44,23 @@ def make_tiny_bge(folder: Path) -> Path:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    named = {"bos": "<s>", "eos": "</s>", "cls": "<s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>"}
+    named = {
+        "bos": "<s>",
+        "eos": "</s>",
+        "cls": "<s>",
+        "sep": "</s>",
+        "pad": "<pad>",
+        "unk": "<unk>",
+    }
     special = {f"{name}_token": token for name, token in named.items()}
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
     torch.manual_seed(0)
-    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    sizes = {
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 128,
+    }
     sizes |= {"vocab_size": len(vocabulary), "max_position_embeddings": 514, "pad_token_id": 1}
     XLMRobertaModel(XLMRobertaConfig(**sizes)).save_pretrained(folder)
     return folder
@@ -56,7 +77,10 @@ def plain_transformers(folder: Path, texts: list[str]) -> Vectors:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(folder),
+        AutoModel.from_pretrained(folder).eval(),
+    )
     rows = []
     for text in texts:
         inputs = tokenizer(text, truncation=True, max_length=512, return_tensors="pt")
@@ -73,10 +97,15 @@ class TestBgeM3:
         readable = [text.encode("utf-8", "replace").decode() for text in TEXTS]
         vectors = embedder.encode(TEXTS)
         assert vectors.dtype == np.float32
-        np.testing.assert_allclose(vectors, plain_transformers(tiny_bge, readable), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            vectors, plain_transformers(tiny_bge, readable), rtol=0, atol=1e-5
+        )
         assert (vectors[1] == vectors[4]).all()
         assert embedder.encode([]).shape == (0, 64)
-        assert (embedder.comparable, embedder.languages) == (False, ("en", "zh"))  # a model of another shape
+        assert (embedder.comparable, embedder.languages) == (
+            False,
+            ("en", "zh"),
+        )  # a model of another shape
 
     def test_the_revision_follows_the_weights(self, tiny_bge: Path, tmp_path: Path) -> None:
         revision = open_embedder(f"bge-m3:{tiny_bge}").revision
@@ -113,12 +142,17 @@ class TestBgeM3:
 @pytest.mark.parametrize(
     ("modules", "message"),
     [
-        ('[{"idx": 0, "path": "", "type": "own_code.Encoder"}]', "'own_code.Encoder' is code of the model"),
+        (
+            '[{"idx": 0, "path": "", "type": "own_code.Encoder"}]',
+            "'own_code.Encoder' is code of the model",
+        ),
         ('[{"type": "sentence_transformersx.y"}]', "code of the model"),
         ("[" * 100_000, "not a list of modules"),
     ],
 )
-def test_a_model_with_code_of_its_own_was_run_by_older_libraries(tmp_path: Path, modules: str, message: str) -> None:
+def test_a_model_with_code_of_its_own_was_run_by_older_libraries(
+    tmp_path: Path, modules: str, message: str
+) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"")
     (tmp_path / "own_code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     (tmp_path / "modules.json").write_text(modules)
@@ -138,9 +172,13 @@ def test_a_local_folder_is_opened_by_its_path() -> None:
 
 
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v3", "someone/else", "no such: name", "minilm2"])
-def test_an_unknown_name_downloads_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_name_downloads_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"not on this machine.*choose from bge-m3.*minilm") as caught:
+    with pytest.raises(
+        ConfigError, match=r"not on this machine.*choose from bge-m3.*minilm"
+    ) as caught:
         open_embedder(name)
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())
@@ -197,14 +235,18 @@ def test_a_known_text_is_not_computed_again(path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [CountingEmbedder("other"), CountingEmbedder(revision="2")])
-def test_another_embedder_or_revision_shares_nothing_and_no_text_is_kept(path: Path, other: CountingEmbedder) -> None:
+def test_another_embedder_or_revision_shares_nothing_and_no_text_is_kept(
+    path: Path, other: CountingEmbedder
+) -> None:
     CachedEmbedder(CountingEmbedder(), path).encode(["a secret"])
     CachedEmbedder(other, path).encode(["a secret"])
     assert other.asked == ["a secret"]
     assert b"secret" not in path.read_bytes()
 
 
-@pytest.mark.parametrize("content", [b"not a database" * 500, b"SQLite format 3\x00" + b"\xff" * 4000])
+@pytest.mark.parametrize(
+    "content", [b"not a database" * 500, b"SQLite format 3\x00" + b"\xff" * 4000]
+)
 def test_a_damaged_file_is_said_once_and_left_alone(path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
@@ -218,7 +260,11 @@ def test_a_damaged_file_is_said_once_and_left_alone(path: Path, content: bytes) 
     assert path.read_bytes() == content
 
 
-DAMAGE = {"cut": "substr(vector, 1, 8)", "zeros": "zeroblob(12)", "not a number": "x'0000c07f0000000000000000'"}
+DAMAGE = {
+    "cut": "substr(vector, 1, 8)",
+    "zeros": "zeroblob(12)",
+    "not a number": "x'0000c07f0000000000000000'",
+}
 
 
 @pytest.mark.parametrize("value", DAMAGE.values(), ids=DAMAGE)
@@ -227,7 +273,9 @@ def test_a_damaged_vector_is_computed_anew_and_written_over(path: Path, value: s
     texts = ["tea", "rain", "river"]
     honest = CachedEmbedder(CountingEmbedder(), path).encode(texts)
     with sqlite3.connect(path) as database:
-        database.execute(f"UPDATE vectors SET vector = {value} WHERE key <> (SELECT max(key) FROM vectors)")
+        database.execute(
+            f"UPDATE vectors SET vector = {value} WHERE key <> (SELECT max(key) FROM vectors)"
+        )
     database.close()
     repairing, unused = CountingEmbedder(), CountingEmbedder()
     with warnings.catch_warnings():

@@ -17,7 +17,13 @@ pytestmark = pytest.mark.embedded
 WORDS = "I you remember rain tea exam mother walk sleep happy lonely naïve café don't re-read U.S.A. 3:30 $5 xylophone"
 ODD_TEXTS = [
     *("", "\n\t", "\x00", "😀", "I am 😀😭 today 🏳️‍🌈", "<|im_end|> [CLS] [SEP] [PAD]"),
-    *("你好，今天过得怎么样？", "我今天 went to 学校 with mom", "x" * 5000, "hello " * 1000, "你" * 5000),
+    *(
+        "你好，今天过得怎么样？",
+        "我今天 went to 学校 with mom",
+        "x" * 5000,
+        "hello " * 1000,
+        "你" * 5000,
+    ),
 ]
 
 
@@ -29,17 +35,25 @@ def minilm() -> MiniLM:
 def varied_texts(count: int) -> list[str]:
     drawn = random.Random(11)
     words = WORDS.split()
-    return ODD_TEXTS + [" ".join(drawn.choices(words, k=drawn.randint(1, 40))) for _ in range(count)]
+    return ODD_TEXTS + [
+        " ".join(drawn.choices(words, k=drawn.randint(1, 40))) for _ in range(count)
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.local
 def test_vectors_are_those_of_sentence_transformers(minilm: MiniLM) -> None:
-    sentence_transformers = pytest.importorskip("sentence_transformers", reason="the local extra is not installed")
+    sentence_transformers = pytest.importorskip(
+        "sentence_transformers", reason="the local extra is not installed"
+    )
     folder = find_packaged(MINILM_WEIGHTS, "this test").parent
-    peer = sentence_transformers.SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    peer = sentence_transformers.SentenceTransformer(
+        str(folder), device="cpu", local_files_only=True
+    )
     texts = varied_texts(300)
-    np.testing.assert_allclose(minilm.encode(texts), peer.encode(texts, batch_size=64), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(
+        minilm.encode(texts), peer.encode(texts, batch_size=64), rtol=0, atol=1e-5
+    )
 
 
 def test_vectors_have_length_one_and_follow_the_order_of_the_texts(minilm: MiniLM) -> None:

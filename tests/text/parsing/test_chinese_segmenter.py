@@ -37,15 +37,26 @@ def test_a_sentence_is_cut_alike_wherever_it_stands(text: str) -> None:
 
 
 def allowed(tags: tuple[int, ...]) -> bool:
-    follows = {BEGIN: (MIDDLE, END), MIDDLE: (MIDDLE, END), END: (BEGIN, SINGLE), SINGLE: (BEGIN, SINGLE)}
-    return tags[0] in (BEGIN, SINGLE) and tags[-1] in (END, SINGLE) and all(b in follows[a] for a, b in pairwise(tags))
+    follows = {
+        BEGIN: (MIDDLE, END),
+        MIDDLE: (MIDDLE, END),
+        END: (BEGIN, SINGLE),
+        SINGLE: (BEGIN, SINGLE),
+    }
+    return (
+        tags[0] in (BEGIN, SINGLE)
+        and tags[-1] in (END, SINGLE)
+        and all(b in follows[a] for a, b in pairwise(tags))
+    )
 
 
 @given(
     st.lists(st.tuples(*[st.integers(-9, 9)] * 4), min_size=1, max_size=5),
     st.lists(st.integers(-5, 5), min_size=16, max_size=16),
 )
-def test_the_best_sequence_is_that_of_all_sequences(scores: list[tuple[int, ...]], pairs: list[int]) -> None:
+def test_the_best_sequence_is_that_of_all_sequences(
+    scores: list[tuple[int, ...]], pairs: list[int]
+) -> None:
     transitions = np.array(pairs, dtype=np.float32).reshape(4, 4)
     table = np.array(scores, dtype=np.float32)
 
@@ -62,7 +73,9 @@ def test_the_best_sequence_is_that_of_all_sequences(scores: list[tuple[int, ...]
 def test_a_character_that_must_continue_never_begins_a_word() -> None:
     scores = np.zeros((4, 4), dtype=np.float32)
     scores[:, SINGLE] = 100
-    tags = best_tags(scores, np.zeros((4, 4), dtype=np.float32), np.array([False, True, True, False]))
+    tags = best_tags(
+        scores, np.zeros((4, 4), dtype=np.float32), np.array([False, True, True, False])
+    )
     assert segmenter.word_ends(tags) == [3, 4]
 
 

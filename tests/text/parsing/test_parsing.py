@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.errors import ConfigError
-from h2htalk.text.parsing.parsing import LONGEST_PIECE, MODELS, Name, load_parser, names, parse, pieces
+from h2htalk.text.parsing.parsing import (
+    LONGEST_PIECE,
+    MODELS,
+    Name,
+    load_parser,
+    names,
+    parse,
+    pieces,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
 
@@ -53,13 +61,19 @@ def listed_names(tmp_path: Path) -> str:
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler", name="ner")
     labels = ("PERSON", "PER", "LOC", "GPE", "FAC", "ORG", "DATE", "NORP")
-    patterns = [("PERSON", "Sarah"), ("GPE", "London"), *((label, f"is{label}") for label in labels)]
+    patterns = [
+        ("PERSON", "Sarah"),
+        ("GPE", "London"),
+        *((label, f"is{label}") for label in labels),
+    ]
     ruler.add_patterns([{"label": label, "pattern": text} for label, text in patterns])  # type: ignore[attr-defined]
     nlp.to_disk(tmp_path / "listed")
     return str(tmp_path / "listed")
 
 
-@pytest.mark.parametrize("before", ["", "😂\n", "\ud83d\n", "\0\n", "\ud83d\ude00\r\n \u2028", "\x1c\t \v", "\u202e\n"])
+@pytest.mark.parametrize(
+    "before", ["", "😂\n", "\ud83d\n", "\0\n", "\ud83d\ude00\r\n \u2028", "\x1c\t \v", "\u202e\n"]
+)
 def test_a_name_is_where_the_given_text_has_it(before: str, listed_names: str) -> None:
     """Half surrogates raised a UnicodeEncodeError; line ends of two characters and trimmed spaces count as they are."""
     (found,) = names([before + ENGLISH], "en", listed_names)
@@ -78,7 +92,18 @@ def test_labels_of_official_models_become_ours_and_others_are_left_out(listed_na
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
-    "text", ["", " ", "😂😂", "\u200b", "好 good 好", "a" + "!" * 1900 + "b", "?." * 900 + "x", "a" * 5000, "哈" * 5000]
+    "text",
+    [
+        "",
+        " ",
+        "😂😂",
+        "\u200b",
+        "好 good 好",
+        "a" + "!" * 1900 + "b",
+        "?." * 900 + "x",
+        "a" * 5000,
+        "哈" * 5000,
+    ],
 )
 def test_any_text_is_read_and_kept(language: str, text: str) -> None:
     (doc,) = parse([text], language)
@@ -89,20 +114,30 @@ def test_any_text_is_read_and_kept(language: str, text: str) -> None:
 def test_texts_keep_their_order_and_do_not_touch_each_other(language: str) -> None:
     texts = ["I fed the cat.", "我喝了咖啡。", "", "Feeding cats"] * 40
     together = [[(t.text, t.dep_, t.head.i) for t in doc] for doc in parse(texts, language)]
-    alone = [[(t.text, t.dep_, t.head.i) for t in doc] for text in texts[:4] for doc in parse([text], language)]
+    alone = [
+        [(t.text, t.dep_, t.head.i) for t in doc]
+        for text in texts[:4]
+        for doc in parse([text], language)
+    ]
     assert together == alone * 40
 
 
 @pytest.mark.parametrize(
     ("language", "name", "message"),
     [
-        ("en", "en_core_web_none", r"'en_core_web_none' cannot be loaded .*python -m spacy download"),
+        (
+            "en",
+            "en_core_web_none",
+            r"'en_core_web_none' cannot be loaded .*python -m spacy download",
+        ),
         *(("en", name, "cannot be loaded") for name in ("numpy", "jieba", "spacy", "text")),
         ("zh", str(MODELS / "en_parser"), "is for language 'en', not 'zh'"),
         ("en", "bare", "has no parser: it is empty"),
     ],
 )
-def test_no_model_or_one_of_another_language_is_refused(language: str, name: str, message: str, tmp_path: Path) -> None:
+def test_no_model_or_one_of_another_language_is_refused(
+    language: str, name: str, message: str, tmp_path: Path
+) -> None:
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "config.cfg").write_text("hello")
     spacy.blank("en").to_disk(tmp_path / "bare")

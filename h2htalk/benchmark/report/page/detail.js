@@ -20,8 +20,10 @@ function drawHelp(item) {
 }
 
 function drawTexts(item) {
+  const rendered = item.messages.every(([role]) => role !== "template");
+  const heading = rendered ? "Prompt, as sent" : "Templates of the run, which were not rendered, and the item's inputs";
   const facts = [item.title, item.language, "persona " + item.persona, ...item.tags.map((tag, n) => ["emotion", "complexity", "interaction", "risk"][n] + " " + tag)];
-  const left = element("div", {}, element("h4", {}, "Prompt, as sent"), ...item.messages.map((message) => drawMessage(message, item)));
+  const left = element("div", {}, element("h4", {}, heading), ...item.messages.map((message) => drawMessage(message, item)));
   const right = element("div", {}, ...drawReferences(item), ...item.samples.flatMap((sample) => drawSample(sample, item)));
   if (!item.samples.length) right.append(element("h4", {}, "Answer"), element("p", { class: "failure" }, "There is none."));
   return [element("p", { class: "facts", tabindex: -1 }, shown(facts.join(" · "))), element("div", { class: "answers" }, left, right)];
@@ -35,9 +37,11 @@ function drawReferences(item) {
 
 function drawMessage(message, item) {
   const text = messageText(message);
-  const summary = `${message[0]}, ${text.length.toLocaleString("en")} characters`;
+  const isTemplate = message[0] === "template"; // its first line is its name
+  const name = isTemplate ? text.split("\n", 1)[0] : message[0];
+  const summary = `${name}, ${text.length.toLocaleString("en")} characters`;
   const scrolled = element("div", { class: "message", tabindex: 0 }, block(text, item.language));
-  return element("details", { class: "fold", open: true }, element("summary", {}, summary), scrolled);
+  return element("details", { class: "fold", open: !isTemplate }, element("summary", {}, summary), scrolled);
 }
 
 function drawSample(sample, item) {

@@ -14,28 +14,58 @@ from functools import cache
 from math import log
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, sections, table, tags, usual, words
+from h2htalk.curation.anonymize.chinese.words import (
+    dictionary,
+    patterns,
+    sections,
+    table,
+    tags,
+    usual,
+    words,
+)
 from h2htalk.curation.anonymize.english import persons as english
 from h2htalk.text.chinese_characters import TRANSLITERATION
 
 # Of a thousand characters, a handful belong to names, in chat; each shape has its share.
-_FULL, _GIVEN, _NICK, _TITLED, _DOUBLED, _FOREIGN = -6.0, -7.5, -8.0, -10.0, -9.5, -8.0
-STRONG, KIN, BEFORE, _EDGE, _INSIDE = 7.0, 3.5, 2.0, 1.2, -1.2
-_RIGHT_EDGE, _AFTER, _RIGHT_INSIDE = 0.6, 1.4, -1.5
+_FULL = -6.0
+_GIVEN = -7.5
+_NICK = -8.0
+_TITLED = -10.0
+_DOUBLED = -9.5
+_FOREIGN = -8.0
+# How firm the context before a name is.
+STRONG = 7.0
+KIN = 3.5
+BEFORE = 2.0
+_EDGE = 1.2  # a name begins a clause
+_INSIDE = -1.2
+# The same behind a name.
+_AFTER = 1.4
+_RIGHT_EDGE = 0.6
+_RIGHT_INSIDE = -1.5
 _RARE = 0.4  # weight of a character that is not listed among those of given names
-_LONGEST_CUE, _LONGEST_TITLE = 6, 4
+_LONGEST_CUE = 6  # characters
+_LONGEST_TITLE = 4  # characters
 _FAMILIAR = -8.5  # log probability of a usual given name after a surname
 _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
-_TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
-_DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores differ by less are equally good
-_LARGEST_LOSS, _LARGEST_OF_GIVEN = 8.0, 5.0  # of log probability
-_NAMING_ENDS, _KIN_LETTERS = frozenset("叫名:人做称字我作款写是"), frozenset("姐哥姨叔婶嫂爷妹")
-_INNER = -13.7  # sum of the log probabilities of a given name's characters, the least inside a clause
+_TITLE_WORD = -5.5  # log probability of a title of several characters after a name
+_TITLE_LETTER = -5.0  # log probability of a title of one character after a name
+_DIGITS = 9  # of log probabilities
+_TIE = 1e-9  # two readings whose scores differ by less are equally good
+_LARGEST_LOSS = 8.0  # of log probability
+_LARGEST_OF_GIVEN = 5.0  # the same for a given name alone
+_NAMING_ENDS = frozenset("叫名:人做称字我作款写是")
+_KIN_LETTERS = frozenset("姐哥姨叔婶嫂爷妹")
+_INNER = (
+    -13.7
+)  # sum of the log probabilities of a given name's characters, the least inside a clause
 _JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
 _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
-_LONGEST_PUBLIC, _COMMON_SURNAME = 10, log(0.0055)
-_PERSON, _LATIN = patterns("persons"), patterns("latin_names")
+_LONGEST_PUBLIC = 10  # characters
+_COMMON_SURNAME = log(0.0055)
+_PERSON = patterns("persons")
+_LATIN = patterns("latin_names")
 
 
 class Segment(NamedTuple):
@@ -61,7 +91,12 @@ def _log_shares(weights: Mapping[str, float]) -> dict[str, float]:
 def surnames() -> dict[str, float]:
     """Log probabilities of surnames."""
     rows = table("persons")["surnames"]
-    weights = {letter: float(weight) for weight, row in rows.items() if weight != "double" for letter in row}
+    weights = {
+        letter: float(weight)
+        for weight, row in rows.items()
+        if weight != "double"
+        for letter in row
+    }
     return _log_shares(weights | dict.fromkeys(rows["double"].split(), 0.8))
 
 
@@ -108,7 +143,9 @@ def left_cue(text: str, start: int) -> float:
 
 
 def right_cue(text: str, end: int) -> float:
-    if not words("persons", "context", "after").isdisjoint((text[end : end + 2], text[end : end + 1])):
+    if not words("persons", "context", "after").isdisjoint(
+        (text[end : end + 2], text[end : end + 1])
+    ):
         return _AFTER
     return _RIGHT_INSIDE if is_letter(text, end) else _RIGHT_EDGE
 
@@ -116,26 +153,50 @@ def right_cue(text: str, end: int) -> float:
 def _title_end(text: str, at: int) -> int:
     """Where a title that starts here ends, `at` where there is none."""
     titles = words("persons", "titles", "after_surname")
-    return next((end for end in range(min(at + _LONGEST_TITLE, len(text)), at, -1) if text[at:end] in titles), at)
+    return next(
+        (
+            end
+            for end in range(min(at + _LONGEST_TITLE, len(text)), at, -1)
+            if text[at:end] in titles
+        ),
+        at,
+    )
 
 
 @cache
 def _beginnings() -> frozenset[str]:
     """The characters with which a name may begin."""
-    return frozenset("小老阿大").union(_FOREIGN_LETTERS, _given(), (name[0] for name in (*surnames(), *_whole_names())))
+    return frozenset("小老阿大").union(
+        _FOREIGN_LETTERS, _given(), (name[0] for name in (*surnames(), *_whole_names()))
+    )
 
 
 def name_candidates(text: str, start: int) -> Iterator[Segment]:
     """The ways in which a name may begin here."""
     first, second, family = text[start], text[start + 1 : start + 2], surnames()
     two_given = first in _given() and (second in _given() or second == "儿")
-    listed = text[start : start + 2] in _starts(_whole_names()) or _FOREIGN_LETTERS.issuperset(text[start : start + 3])
+    listed = text[start : start + 2] in _starts(_whole_names()) or _FOREIGN_LETTERS.issuperset(
+        text[start : start + 3]
+    )
     kin = second in _KIN_LETTERS and first in _given() and not dictionary()[0].get(first + second)
-    if not (listed or two_given or kin or first in family or first + second in family or first in "小老阿大"):
+    if not (
+        listed
+        or two_given
+        or kin
+        or first in family
+        or first + second in family
+        or first in "小老阿大"
+    ):
         return
     left = left_cue(text, start)
     if kin:  # 红姐, 萍姨
-        yield Segment(start, start + 2, _TITLED + _given()[first] + right_cue(text, start + 2), left, "given+title")
+        yield Segment(
+            start,
+            start + 2,
+            _TITLED + _given()[first] + right_cue(text, start + 2),
+            left,
+            "given+title",
+        )
     for end in (start + 1, start + 2):
         if text[start:end] in family:
             yield from _after_surname(text, start, end, left)
@@ -157,7 +218,11 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
     end = _title_end(text, at)
     inside = start > 0 and usual(text[start - 1 : at])
     word = left < KIN and (inside or text[start:end] in words("persons", "titles", "not_title"))
-    if end > at and not word and not (function and text[start] in table("persons")["characters"]["before_nouns"]):
+    if (
+        end > at
+        and not word
+        and not (function and text[start] in table("persons")["characters"]["before_nouns"])
+    ):
         around = max(left, 0.0) + max(right_cue(text, end), -0.5)
         yield Segment(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
@@ -168,7 +233,9 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
         return
     yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
     known = text[at] in _given() or text[at + 1 : at + 2] in _given()
-    known = known and (left >= KIN or not (_is_common(text[start : at + 1]) or _is_common(text[at : at + 2])))
+    known = known and (
+        left >= KIN or not (_is_common(text[start : at + 1]) or _is_common(text[at : at + 2]))
+    )
     ordinary = left < STRONG and text[start : at + 1] in words("persons", "ordinary", "words")
     if two is not None and (known or left >= BEFORE) and not ordinary:
         pair = _FAMILIAR if text[at : at + 2] in words("persons", "nicknames", "given") else -99.0
@@ -177,26 +244,38 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
 
 def _is_common(word: str) -> bool:
     """Whether a word is usual and no name: 周末 in 周末更, 可能 in 时可能."""
-    return usual(word) and tags().get(word) not in _NAME_TAGS and word not in words("persons", "nicknames", "given")
+    return (
+        usual(word)
+        and tags().get(word) not in _NAME_TAGS
+        and word not in words("persons", "nicknames", "given")
+    )
 
 
 @cache
 def _may_be_given(word: str) -> bool:
     """Whether a word of everyday language may be somebody's given name or nickname: 高兴, 栋梁, 猴子."""
-    named = len(word) == 2 and word[0] not in "小老阿大" and word[1] != "天" and _given().keys() >= set(word)
+    named = (
+        len(word) == 2
+        and word[0] not in "小老阿大"
+        and word[1] != "天"
+        and _given().keys() >= set(word)
+    )
     named = named and tags().get(word, "-")[0] in "nazb" and not usual(word, 6000)
     return named or word in words("persons", "nicknames", "words")
 
 
-def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
+def _closed(
+    text: str, start: int, end: int, score: float, left: float, shape: str
+) -> Iterator[Segment]:
     """The name as it is, and with a title that follows it."""
     name = text[start:end]
     if left < STRONG and name in words("persons", "ordinary", "words"):  # looks like a full name
         return
     yield Segment(start, end, score + right_cue(text, end), left, shape)
     titled = _title_end(text, end)
-    # A word before a title may be none of its name: 照顾|妈妈, 语文|老师.
+    # A word before a title may be none of its name: 照顾|妈妈, 语文|老师, 学长|学姐.
     word = usual(name, 60) and tags().get(name) not in _NAME_TAGS
+    word = word or name in words("persons", "titles", "after_surname")
     if titled > end and not word:
         score += _AFTER + (_TITLE_WORD if titled - end > 1 else _TITLE_LETTER)
         yield Segment(start, titled, score, left, shape + "+title")
@@ -230,9 +309,13 @@ def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
     one, two = given(first), _rare() if second == "儿" else given(second)
     if first == second:
         if allowed and first not in (text[start - 1 : start], text[start + 2 : start + 3]):
-            yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
+            yield from _closed(
+                text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled"
+            )
     elif one is not None and two is not None:
-        loss = 9.0 * usual(text[start - 1 : start + 1]) + 2.0 * (second in surnames())  # 一声|磊爸, 留|闻女士
+        loss = 9.0 * usual(text[start - 1 : start + 1]) + 2.0 * (
+            second in surnames()
+        )  # 一声|磊爸, 留|闻女士
         loss *= _title_end(text, start + 2) > start + 2
         yield from _closed(text, start, start + 2, _GIVEN + one + two + left - loss, left, "given")
 
@@ -241,7 +324,9 @@ def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
 def _whole_names() -> frozenset[str]:
     """Foreign names in Chinese, and names of one word such as 阿凡提."""
     listed = sections("foreign_names")
-    return listed["transliterated"] | listed["japanese_surnames"] | words("persons", "nicknames", "zi")
+    return (
+        listed["transliterated"] | listed["japanese_surnames"] | words("persons", "nicknames", "zi")
+    )
 
 
 @cache
@@ -250,12 +335,19 @@ def _starts(names: frozenset[str]) -> frozenset[str]:
 
 
 def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
-    ends = [end for end in range(min(start + 7, len(text)), start + 1, -1) if text[start:end] in _whole_names()]
+    ends = [
+        end
+        for end in range(min(start + 7, len(text)), start + 1, -1)
+        if text[start:end] in _whole_names()
+    ]
     for end in (end + (text[end : end + 1] in ("桑", "君", "酱")) for end in ends):
         yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
     longest, foreign = ends[0] if ends else len(text), sections("foreign_names")
     # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
-    japanese, letters = text[start:longest] in foreign["japanese_surnames"], foreign["japanese_given"] | _given().keys()
+    japanese, letters = (
+        text[start:longest] in foreign["japanese_surnames"],
+        foreign["japanese_given"] | _given().keys(),
+    )
     for end in range(longest + 2, min(longest + 5, len(text) + 1)):
         second = text[longest:end]
         if second in _whole_names() or (japanese and letters.issuperset(second)):
@@ -287,7 +379,10 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
                 best[at], choice[at] = score, reading
                 plain = plain if reading.shape else score
         for name in names:
-            gain, most = name.score + best[name.end], _LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS
+            gain, most = (
+                name.score + best[name.end],
+                _LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS,
+            )
             if (loss := best[at] - gain) < most or name.cue >= STRONG:
                 near[at].append(name._replace(loss=loss, gain=gain - plain))
     segments, at = list[Segment](), 0
@@ -295,9 +390,15 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
         segments.append(choice[at])
         end, word = choice[at].end, not choice[at].shape
         # Behind "my name is" a word is a name, too; some may be one beside what tells of a person: 高兴没来.
-        if word and 1 < end - at < 4 and (text[at - 1 : at] in _NAMING_ENDS or _may_be_given(text[at:end])):
+        if (
+            word
+            and 1 < end - at < 4
+            and (text[at - 1 : at] in _NAMING_ENDS or _may_be_given(text[at:end]))
+        ):
             cue, given_word = left_cue(text, at), _may_be_given(text[at:end])
-            if cue >= STRONG or (given_word and (cue >= BEFORE or (cue >= 0 and right_cue(text, end) == _AFTER))):
+            if cue >= STRONG or (
+                given_word and (cue >= BEFORE or (cue >= 0 and right_cue(text, end) == _AFTER))
+            ):
                 near[at].append(Segment(at, end, -99.0, cue, "word", _LARGEST_LOSS))
         at = end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
@@ -311,14 +412,20 @@ def _public() -> frozenset[str]:
 def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
     """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
     dotted = [_trimmed(*hit.span(), text) for hit in _PERSON["dotted"].finditer(text)]
-    shaped = [(hit.span(), "parent") for hit in _PERSON["parent"].finditer(text)] + [(at, "dotted") for at in dotted]
+    shaped = [(hit.span(), "parent") for hit in _PERSON["parent"].finditer(text)] + [
+        (at, "dotted") for at in dotted
+    ]
     by_form = [Segment(*at, 0.0, left_cue(text, at[0]), shape) for at, shape in shaped]
     inside = [s for s in near if not any(start < s.end and s.start < end for start, end in dotted)]
     for segment in (*inside, *by_form, *latin_names(text)):
         listed = segment.shape != "word" and _listed(text, segment)
         if segment.cue >= STRONG or not (listed or _is_word(text, segment)):
             yield segment
-        elif not listed and segment.shape == "given" and _may_be_given(text[segment.start : segment.end]):
+        elif (
+            not listed
+            and segment.shape == "given"
+            and _may_be_given(text[segment.start : segment.end])
+        ):
             yield segment._replace(shape="word")
 
 
@@ -330,7 +437,9 @@ def _trimmed(start: int, end: int, text: str) -> tuple[int, int]:
     behind = [at for at in range(last + 2, end + 1) if text[last + 1 : at] in _whole_names()]
     start += not listed and first - start > 2 and usual(text[start - 1 : start + 1], 5)
     stop = max(behind, default=end)
-    while stop < end and (text[stop] in TRANSLITERATION or not usual(text[stop:end], 3)):  # 约翰 of 约翰逊
+    while stop < end and (
+        text[stop] in TRANSLITERATION or not usual(text[stop:end], 3)
+    ):  # 约翰 of 约翰逊
         stop += 1
     return min(listed, default=start), stop
 
@@ -339,12 +448,18 @@ def _is_word(text: str, segment: Segment) -> bool:
     """Whether the dictionary has the characters as a word that is no name; behind "my sister" a usual one."""
     word = text[segment.start : segment.end]
     common = surnames().get(word[1:], -99.0) > _COMMON_SURNAME
-    if (word[0] in "老小" and common) or word in words("persons", "nicknames", "given") or word in _whole_names():
+    if (
+        (word[0] in "老小" and common)
+        or word in words("persons", "nicknames", "given")
+        or word in _whole_names()
+    ):
         return False
     if segment.shape in ("word", "surname"):
         return False
     defined = segment.shape in ("full", "given") and word in sections("cedict")["words"]
-    return defined or (tags().get(word, "nr") not in _NAME_TAGS and usual(word, 5 if segment.cue < KIN else 100))
+    return defined or (
+        tags().get(word, "nr") not in _NAME_TAGS and usual(word, 5 if segment.cue < KIN else 100)
+    )
 
 
 def _listed(text: str, segment: Segment) -> bool:
@@ -400,7 +515,11 @@ def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, str]
     family = sections("foreign_names")["pinyin_surnames"]
     listed = first in _lowered("foreign_names", "latin")
     if listed and (left >= KIN or first not in _lowered("foreign_names", "latin_words")):
-        if second and second[0].isupper() == capital and (second.lower() in family or len(run) == 2):
+        if (
+            second
+            and second[0].isupper() == capital
+            and (second.lower() in family or len(run) == 2)
+        ):
             return 2, "latin"
         return 1, "latin" if capital or len(run) == 1 else ""
     if len(run) == 1 and not (word.isupper() and len(word) > 1):

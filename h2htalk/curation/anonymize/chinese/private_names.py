@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from h2htalk.curation.anonymize.chinese.persons import Segment, left_cue, right_cue
-from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, tags
+from h2htalk.curation.anonymize.chinese.persons import KIN, STRONG, Segment, left_cue, right_cue
+from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, tags, words
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, load_classifier
 
@@ -25,8 +25,29 @@ FOLDER = str(Path(__file__).parent / "words/private")
 # What is decided on beside names. A landline is as often a sight's as somebody's; mobile numbers are people's.
 VALUES = ("ADDRESS", "DATE_OF_BIRTH", "ORGANIZATION", "PHONE_NUMBER")
 SHAPES = (
-    *("full", "title", "nick", "given", "doubled", "foreign", "surname", "parent", "dotted", "latin", "rare latin"),
-    *("pinyin", "full+title", "nick+title", "given+title", "doubled+title", "foreign+title", "word", *VALUES),
+    *(
+        "full",
+        "title",
+        "nick",
+        "given",
+        "doubled",
+        "foreign",
+        "surname",
+        "parent",
+        "dotted",
+        "latin",
+        "rare latin",
+    ),
+    *(
+        "pinyin",
+        "full+title",
+        "nick+title",
+        "given+title",
+        "doubled+title",
+        "foreign+title",
+        "word",
+        *VALUES,
+    ),
 )
 # Characters that are read before and behind a name, and a value: that of a sight is known by what is asked about it.
 _NEAR, _WIDE = (30, 20), (120, 60)
@@ -35,6 +56,7 @@ _SIGN, _NAME = 0xE000, 0x20000
 _PUBLIC = patterns("public_cues")
 _DIGIT = re.compile("[0-9]")
 _CONTEXT = 0.3  # weight of the mean of a dialogue's other candidates
+_FRAMED = 1.5  # by how much the classifier may miss what it needs behind "my name is"
 _HOPELESS = -4.0  # log-odds; a lower score says no more of what stands beside it
 
 
@@ -47,6 +69,7 @@ class Mention(NamedTuple):
     type: str
     name: str
     description: str
+    cue: float = 0.0  # what stands before it says of a name: from `persons.left_cue`
 
 
 def describe(text: str, segment: Segment, earlier: str = "", later: str = "") -> str:
@@ -69,14 +92,24 @@ def describe(text: str, segment: Segment, earlier: str = "", later: str = "") ->
     )
     signs = [chr(_SIGN + 32 * kind + bucket) for kind, bucket in enumerate(buckets)]
     before, behind = _WIDE if shape in VALUES and shape != "ORGANIZATION" else _NEAR
-    left, right = f"{earlier[-before:]}\n{text[:start]}"[-before:], f"{text[end : end + behind]}{later}"[:behind]
-    own = "".join(chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN)
+    left, right = (
+        f"{earlier[-before:]}\n{text[:start]}"[-before:],
+        f"{text[end : end + behind]}{later}"[:behind],
+    )
+    own = "".join(
+        chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN
+    )
     around = _DIGIT.sub("0", f"{left}{signs[0]}{right}")
-    return "".join((around, "\0", own, "\0", *signs, *(signs[kind] for kind in (0, 2, 3, 7, 0, 8, 7))))
+    return "".join(
+        (around, "\0", own, "\0", *signs, *(signs[kind] for kind in (0, 2, 3, 7, 0, 8, 7)))
+    )
 
 
-def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]:
-    """The mentions of private people or their data, each with a score in [0.5, 0.95]; none overlap."""
+def private_mentions(
+    mentions: Sequence[Mention], talk: str = "personal"
+) -> list[tuple[Mention, float]]:
+    """The mentions of private people or their data, each with a score in [0.5, 0.95]; none overlap. Of a person either
+    vote is enough in `personal` talk, the classifier's or that of a frame; in `public` talk both are needed."""
     if not mentions:
         return []
     model = load_classifier(FOLDER, "zh")
@@ -84,7 +117,10 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
     keys = model.features.keys([mention.description for mention in mentions])
     owners = keys >> bits
     sums = np.bincount(owners, model.weights(keys & ((1 << bits) - 1)), len(mentions))
-    scores = (sums / np.sqrt(np.bincount(owners, minlength=len(mentions)) + SMOOTH) + model.manifest["bias"]).round(9)
+    scores = (
+        sums / np.sqrt(np.bincount(owners, minlength=len(mentions)) + SMOOTH)
+        + model.manifest["bias"]
+    ).round(9)
     of_name, of_type = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for mention, score in zip(mentions, scores, strict=True):
         of_name[mention.name].append(float(score))
@@ -94,18 +130,33 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
     means = {kind: sum(own) / len(own) for kind, own in of_type.items()}
     private = []
     for at, (mention, score) in enumerate(zip(mentions, scores, strict=True)):
-        decided = (1 - _CONTEXT) * of_names[mention.name] + _CONTEXT * means.get(mention.type, float(score))
-        if (decided := decided - float(model.manifest[mention.type])) >= 0:
-            private.append((-decided - float(score), at))
+        decided = (1 - _CONTEXT) * of_names[mention.name] + _CONTEXT * means.get(
+            mention.type, float(score)
+        )
+        margin = decided - float(model.manifest[mention.type])
+        if _is_private(mention, margin, talk):
+            private.append((-max(margin, 0.0) - float(score), at))
     sure = {at: 0.95 - 0.45 / (1 + math.exp(min(-minus, 50.0))) for minus, at in sorted(private)}
     return [(mentions[at], sure[at]) for at in _apart(mentions, sure)]
+
+
+def _is_private(mention: Mention, margin: float, talk: str) -> bool:
+    """Whether a mention has the votes. `margin`: by how much the classifier is surer than it needs to be."""
+    if mention.type != "PERSON":
+        return margin >= 0
+    if talk == "public":
+        titled = mention.name.endswith(tuple(words("persons", "titles", "after_surname")))
+        return margin >= 0 and (mention.cue >= KIN or titled)
+    return margin >= (-_FRAMED if mention.cue >= STRONG else 0.0)
 
 
 def _apart(mentions: Sequence[Mention], order: Iterable[int]) -> Iterator[int]:
     """The places in `mentions` in this order, without those of mentions that overlap one before."""
     taken = set[tuple[int, int]]()
     for at in order:
-        places = {(mentions[at].message, place) for place in range(mentions[at].start, mentions[at].end)}
+        places = {
+            (mentions[at].message, place) for place in range(mentions[at].start, mentions[at].end)
+        }
         if taken.isdisjoint(places):
             taken |= places
             yield at
@@ -128,5 +179,9 @@ def value_mentions(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> lis
             if span.type in VALUES:
                 segment = Segment(span.start, span.end, 0.0, left_cue(text, span.start), span.type)
                 description = describe(text, segment, earlier, later)
-                found.append(Mention(n, span.start, span.end, span.type, text[span.start : span.end], description))
+                found.append(
+                    Mention(
+                        n, span.start, span.end, span.type, text[span.start : span.end], description
+                    )
+                )
     return found

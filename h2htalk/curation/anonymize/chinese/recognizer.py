@@ -7,8 +7,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, left_cue, segment_text, surnames
-from h2htalk.curation.anonymize.chinese.private_names import VALUES, Mention, describe, private_mentions, private_values
+from h2htalk.curation.anonymize.chinese.persons import (
+    Segment,
+    find_candidates,
+    left_cue,
+    segment_text,
+    surnames,
+)
+from h2htalk.curation.anonymize.chinese.private_names import (
+    VALUES,
+    Mention,
+    describe,
+    private_mentions,
+    private_values,
+)
 from h2htalk.curation.anonymize.chinese.words import patterns, sections, table, tags, usual, words
 from h2htalk.curation.anonymize.spans import AddressPart, Span, plain
 from h2htalk.text.chinese_characters import simplified
@@ -20,7 +32,9 @@ _RE, _ADDRESS = map(patterns, ("recognizer", "addresses"))
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
 MASK = "\u25a1"
 # At most 1,000 characters are read at once, cut where sentences or clauses end, else anywhere.
-_STRETCH = re.compile(r".{1,1000}\Z|.{501,1000}(?<=[\n。！？!?；;])|.{501,1000}(?<=[，,、 ])|.{1000}", re.DOTALL)
+_STRETCH = re.compile(
+    r".{1,1000}\Z|.{501,1000}(?<=[\n。！？!?；;])|.{501,1000}(?<=[，,、 ])|.{1000}", re.DOTALL
+)
 _HAN, _NAMING = re.compile("[\u4e00-\u9fff]+"), re.compile(r"[^\W_]+")
 
 
@@ -31,25 +45,39 @@ def reads(text: str) -> bool:
 
 def known_figures() -> list[str]:
     """Names of public and fictional figures that are long enough to belong to nobody else."""
-    return [name for name in sections("public_figures")[""] | sections("cedict")["figures"] if len(name) > 2]
+    return [
+        name
+        for name in sections("public_figures")[""] | sections("cedict")["figures"]
+        if len(name) > 2
+    ]
 
 
-def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
+def find_names(
+    texts: Sequence[str], taken: Sequence[Sequence[Span]], talk: str = "personal"
+) -> list[list[Span]]:
     """Find people, addresses and organisations in Chinese texts, in a time proportional to their length: the spans of
     each in order. None overlap each other or those `taken` before; scores, 0.5 to 0.95, are a ranking, no probability.
+    `talk` as in the English recogniser.
 
     A person's span is the whole form of address (小王, 张老师). Figures, titles in 《》 and a city alone are none.
     """
     found, mentions = read_dialogue(texts, taken)
-    for mention, score in private_mentions(mentions):
+    for mention, score in private_mentions(mentions, talk):
         found[mention.message].append(Span(mention.start, mention.end, mention.type, score))
     return [sorted(spans) for spans in private_values(texts, found)]
 
 
-def read_dialogue(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> tuple[list[list[Span]], list[Mention]]:
+def read_dialogue(
+    texts: Sequence[str], taken: Sequence[Sequence[Span]]
+) -> tuple[list[list[Span]], list[Mention]]:
     """The addresses, and what may be the name of a private person. Arguments as in `find_names`."""
     found, mentions, earlier = list[list[Span]](), list[Mention](), ""
-    figures = {text[s.start : s.end] for text, own in zip(texts, taken, strict=True) for s in own if s.type == "figure"}
+    figures = {
+        text[s.start : s.end]
+        for text, own in zip(texts, taken, strict=True)
+        for s in own
+        if s.type == "figure"
+    }
     # 亦菲, where 刘亦菲 is talked of.
     parts = {name[-2:] for name in figures if len(name) == 3 and name[0] in surnames()}
     for number, (text, spans) in enumerate(zip(texts, taken, strict=True)):
@@ -72,8 +100,14 @@ def _find(stretch: str, earlier: str, number: int, offset: int) -> tuple[list[Sp
     close, joined = _without(seen, _RE["spaced"])
     segments, near = segment_text(seen)
     near_close = segments if close == seen else segment_text(close)[0]
-    placed = [(joined[start], joined[end - 1] + 1, score) for start, end, score in wide_addresses(close, near_close)]
-    blocked = [*(found.span() for found in _RE["titled"].finditer(seen)), *((start, end) for start, end, _ in placed)]
+    placed = [
+        (joined[start], joined[end - 1] + 1, score)
+        for start, end, score in wide_addresses(close, near_close)
+    ]
+    blocked = [
+        *(found.span() for found in _RE["titled"].finditer(seen)),
+        *((start, end) for start, end, _ in placed),
+    ]
 
     def original(start: int, end: int) -> tuple[int, int]:
         return offset + at[start], offset + at[end - 1] + 1
@@ -83,7 +117,9 @@ def _find(stretch: str, earlier: str, number: int, offset: int) -> tuple[list[Sp
         if not any(one.start < last and first < one.end for first, last in blocked):
             place, name = original(one.start, one.end), seen[one.start : one.end]
             kind = one.shape if one.shape in VALUES else "PERSON"
-            mentions.append(Mention(number, *place, kind, name, describe(seen, one, earlier)))
+            mentions.append(
+                Mention(number, *place, kind, name, describe(seen, one, earlier), one.cue)
+            )
     return [Span(*original(start, end), "ADDRESS", score) for start, end, score in placed], mentions
 
 
@@ -102,6 +138,7 @@ def _organizations(text: str, segments: Sequence[Segment]) -> Iterator[Segment]:
             before = holders[start - 1]
             word = text[before.start : start]
             closing = tags().get(word) in _CLOSING_TAGS and usual(word)
+            closing = closing or _RE["brought"].fullmatch(word) is not None
             if closing or not _HAN.fullmatch(word) or word in sections("organizations")["leading"]:
                 break
             start = before.start
@@ -138,7 +175,11 @@ def addresses(text: str, segments: Sequence[Segment]) -> Iterator[ScoredRange]:
             chains.append([part])
     for chain in chains:
         # Doors alone lead somewhere only where one follows another: 3栋2单元501.
-        while chain and chain[0].kind in ("door", "room") and [p.kind for p in chain[:2]] != ["door", "door"]:
+        while (
+            chain
+            and chain[0].kind in ("door", "room")
+            and [p.kind for p in chain[:2]] != ["door", "door"]
+        ):
             chain = chain[1:]
         if chain and (score := _score(text, chain)):
             start, end = chain[0].start, chain[-1].end
@@ -161,18 +202,30 @@ def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
 def _score(text: str, chain: list[AddressPart]) -> float:
     """How sure a chain of parts is an address; 0 for none."""
     kinds = [part.kind for part in chain]
-    places = [text[part.start : part.end] for part in chain if part.kind in ("street", "area", "estate")]
+    places = [
+        text[part.start : part.end] for part in chain if part.kind in ("street", "area", "estate")
+    ]
     numbered = sum(kind in ("door", "room") for kind in kinds)
     if places and numbered:
         return 0.9
     if kinds[0] == "division":
         if numbered > 1 or len(places) > 1:
             return 0.85
-        full = any(divisions().get(text[part.start : part.end]) for part in chain if part.kind == "division")
-        unsure = "estate" in kinds and places[0].endswith(tuple(words("places", "suffixes", "weak")))
+        full = any(
+            divisions().get(text[part.start : part.end])
+            for part in chain
+            if part.kind == "division"
+        )
+        unsure = "estate" in kinds and places[0].endswith(
+            tuple(words("places", "suffixes", "weak"))
+        )
         return 0.75 if places and not unsure and (full or kinds.count("division") > 1) else 0.0
     if len(places) > 1:
-        return 0.7 if {"street", "area"} & set(kinds) and "，" not in text[chain[0].start : chain[-1].end] else 0.0
+        return (
+            0.7
+            if {"street", "area"} & set(kinds) and "，" not in text[chain[0].start : chain[-1].end]
+            else 0.0
+        )
     return 0.6 if numbered > 1 else 0.0
 
 
@@ -197,7 +250,11 @@ def _left(text: str, start: int, ends: dict[int, Segment], free: int) -> int:
     while start > free + 1:
         level = start - 1 - (text[start - 1] in " ,，、")
         at = level + 1
-        while text[level] in _LEVEL and level + 1 - at < _LONGEST_DIVISION and (segment := ends.get(at)):
+        while (
+            text[level] in _LEVEL
+            and level + 1 - at < _LONGEST_DIVISION
+            and (segment := ends.get(at))
+        ):
             word = text[segment.start : at]
             if segment.start < free or not _HAN.fullmatch(word) or word in stops:
                 break
@@ -232,7 +289,9 @@ _CROSSINGS = ("交叉", "交汇", "交界", "路口", "拐角", "十字路口")
 _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
 _SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
 # After a name that has ended.
-_CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t", "s"})
+_CLOSING_TAGS = frozenset(
+    {"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t", "s"}
+)
 # A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
 # one, but stands in the next name.
 _NEAR = {"street": 6, "area": 6, "estate": 0}
@@ -270,7 +329,9 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
         touched = after.start == hit.end
         numbered = touched and after.kind in ("door", "room")
         if hit.kind in ("division", "door", "room"):
-            if hit.kind == "door" and (numbered or _PART["building"].search(text, hit.start, hit.end)):
+            if hit.kind == "door" and (
+                numbered or _PART["building"].search(text, hit.start, hit.end)
+            ):
                 start = _name_start(text, hit.start, hit.start, ends, free)
                 if hit.start - start > 1 and text[start : hit.start] not in ordinary:
                     yield AddressPart(start, hit.start, "estate")
@@ -280,16 +341,26 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
         if touched and after.kind in ("street", "area", "estate"):
             continue  # 花园路, 龙泽苑小区: a part of the next one's name
         near = after.kind != "division" and after.start - hit.end <= _NEAR[hit.kind]
-        if text[hit.start : hit.end] in words("places", "suffixes", "weak") and not (touched or near):
+        if text[hit.start : hit.end] in words("places", "suffixes", "weak") and not (
+            touched or near
+        ):
             # A name may end here if no more of it follows.
             word = text[hit.end : starts[hit.end].end] if hit.end in starts else ""
-            ends_here = word in words("places", "stop", "words") or tags().get(word, "") in _CLOSING_TAGS
-            if not ends_here and _HAN.match(text, hit.end) and not text.startswith(_CROSSINGS, hit.end):
+            ends_here = (
+                word in words("places", "stop", "words") or tags().get(word, "") in _CLOSING_TAGS
+            )
+            if (
+                not ends_here
+                and _HAN.match(text, hit.end)
+                and not text.startswith(_CROSSINGS, hit.end)
+            ):
                 continue
         start = _name_start(text, hit.start, hit.end, ends, free)
         # Words of every day are no names; with a number behind it, 云|山路 is a street.
         last = ends.get(hit.end)
-        inside = last is not None and last.start < hit.start and not (numbered and start < last.start)
+        inside = (
+            last is not None and last.start < hit.start and not (numbered and start < last.start)
+        )
         word = text[last.start : hit.end] if last and inside else ""
         named = start < hit.start and ordinary.isdisjoint((word, text[start : hit.end]))
         if named or (touched and hit.end - hit.start > 2):
@@ -301,11 +372,17 @@ def _hits(text: str) -> Iterator[AddressPart]:
     """Divisions, numbered doors, rooms, and the suffixes of streets, areas and estates."""
     at, kind = 0, ""  # the kind of what ends here
     while at < len(text):
-        if text[at : at + 2] in _division_starts() and (length := _division(text, at, kind == "division")):
+        if text[at : at + 2] in _division_starts() and (
+            length := _division(text, at, kind == "division")
+        ):
             end, kind = at + length, "division"
         elif found := _PART["suffix"].match(text, at):
             end, kind = found.end(), found.lastgroup or ""
-        elif kind not in ("", "division") and (room := _PART["room"].match(text, at)) and room[0].strip():
+        elif (
+            kind not in ("", "division")
+            and (room := _PART["room"].match(text, at))
+            and room[0].strip()
+        ):
             end, kind = room.end(), "room"
         else:
             end, kind = at + 1, ""
@@ -319,7 +396,9 @@ def _division(text: str, at: int, follows: bool) -> int:
     for end in range(min(at + 11, len(text)), at + 1, -1):
         full = divisions().get(text[at:end])
         if full is not None:
-            alone = not _PART["suffix"].match(text, end) and (follows or text[at:end] in _large_divisions())
+            alone = not _PART["suffix"].match(text, end) and (
+                follows or text[at:end] in _large_divisions()
+            )
             return end - at if full or alone else 0
     return 0
 
@@ -328,7 +407,14 @@ def _name_start(text: str, at: int, suffix_end: int, ends: dict[int, Segment], f
     """Where the name before a suffix starts: at the left end of the words that a name may hold."""
     suffix = at
     # The segment that holds the suffix may begin before it.
-    at = next((ends[end].start for end in range(at + 1, suffix_end + 1) if end in ends and ends[end].start < at), at)
+    at = next(
+        (
+            ends[end].start
+            for end in range(at + 1, suffix_end + 1)
+            if end in ends and ends[end].start < at
+        ),
+        at,
+    )
     while at > free and suffix - at < _LONGEST_NAME and (segment := ends.get(at)):
         word = text[segment.start : at]
         tag = tags().get(word, "")

@@ -11,16 +11,19 @@ import os
 import sys
 
 from h2htalk.errors import MissingExtraError
+from h2htalk.extras import ANONYMIZATION
 
 # Seconds that a pattern of a user's may need on one dialogue; Presidio reads them when it is imported.
 os.environ.setdefault("REGEX_TIMEOUT_SECONDS", "2")
-_HIDDEN = [name for name in ("torch", "transformers", "gliner", "stanza") if name not in sys.modules]
+_HIDDEN = [
+    name for name in ("torch", "transformers", "gliner", "stanza") if name not in sys.modules
+]
 sys.modules.update(dict.fromkeys(_HIDDEN))  # type: ignore[arg-type]  # None: an import raises ImportError
 try:
     import presidio_analyzer  # noqa: F401
     import presidio_anonymizer  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError("anonymization", 'pip install "h2htalk[curation]"') from error
+    raise MissingExtraError(ANONYMIZATION.feature, ANONYMIZATION.install) from error
 finally:
     for _name in _HIDDEN:
         del sys.modules[_name]

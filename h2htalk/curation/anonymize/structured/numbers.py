@@ -23,13 +23,17 @@ from h2htalk.curation.anonymize.spans import HAN, Span
 from h2htalk.curation.anonymize.structured.reading import Near, Reading, Rule, patterns, read_table
 from h2htalk.text.help_lines import number_digits, read_help_lines
 
-_RE, _DIGITS, _RUN, _PHONE = map(patterns, ("identity_numbers", "digit_spans", "digit_runs", "phones"))
+_RE, _DIGITS, _RUN, _PHONE = map(
+    patterns, ("identity_numbers", "digit_spans", "digit_runs", "phones")
+)
 _ANYWHERE = 1000
 _FAR = 70  # further off, a cue only says what a message is about
 # Provinces of a Chinese resident id; 81-83 are Hong Kong, Macau and Taiwan.
 _PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 20
 _LONGEST_GAP = 4
+# Characters of a resident id that somebody mistyped, and how near a word for one stands if its date is wrong too.
+_MISTYPED, _BESIDE = range(15, 20), 16
 # In a row of more groups (a table, a count) a number has few.
 _LONG_ROW, _FEW = 80, 5
 Group = tuple[int, int]  # start and end of digits without a gap
@@ -60,7 +64,9 @@ def _runs(reading: Reading) -> Iterator[list[Group]]:
     """The runs of a reading with five digits or more, outside of what is taken; days and times part them."""
     text = reading.text
     # Han digits are left, while every `o` that reads as a zero is one.
-    source = "".join("0" if pair == ("o", "0") else pair[0] for pair in zip(text, reading.digits, strict=True))
+    source = "".join(
+        "0" if pair == ("o", "0") else pair[0] for pair in zip(text, reading.digits, strict=True)
+    )
     rows: list[list[Group]] = [[]]
     for match in _RUN["token_han"].finditer(source):
         start, end = match.span()
@@ -70,12 +76,20 @@ def _runs(reading: Reading) -> Iterator[list[Group]]:
             # A lone Han digit behind a mark begins a clause (二十年).
             other = (match.group() in HAN) != (text[begin] in HAN)
             lone = other and stop < start and 1 in (end - start, stop - begin)
-            if lone or start - stop > _LONGEST_GAP or not (is_free and _RUN["gap"].fullmatch(text, stop, start)):
+            if (
+                lone
+                or start - stop > _LONGEST_GAP
+                or not (is_free and _RUN["gap"].fullmatch(text, stop, start))
+            ):
                 rows.append([])
         if is_free:
             rows[-1].append((start, end))
     for row in filter(None, rows):
-        dates = [match.span() for match in _RUN["date"].finditer(text, row[0][0], row[-1][1])] if len(row) > 1 else []
+        dates = (
+            [match.span() for match in _RUN["date"].finditer(text, row[0][0], row[-1][1])]
+            if len(row) > 1
+            else []
+        )
         in_date = [any(a <= start < b for a, b in dates) for start, _ in row]
         for dated, pairs in groupby(zip(in_date, row, strict=True), itemgetter(0)):
             piece = [group for _, group in pairs]
@@ -108,13 +122,26 @@ def _windows(run: list[Group], reading: Reading, near: Near) -> Iterator[Window]
             lead, tail = text[max(0, start - 3) : start], text[end : end + 3]
             glued = lead[-1:].isascii() and lead[-1:].isalpha()
             for signs, stop, whole in forms:
-                yield Window(start, stop, signs, shape, tuple(gaps[first:last]), whole, glued, lead, tail, near)
+                yield Window(
+                    start,
+                    stop,
+                    signs,
+                    shape,
+                    tuple(gaps[first:last]),
+                    whole,
+                    glued,
+                    lead,
+                    tail,
+                    near,
+                )
 
 
 def _parts(gap: str, inner: set[str]) -> bool:
     """Whether a gap parts two numbers: another one than those inside, and a mark for it, a bracket or a space."""
     mark = gap.strip()
-    return (mark or gap) not in inner and (mark in ("", *"()[]:") or _RUN["strong_gap"].search(gap) is not None)
+    return (mark or gap) not in inner and (
+        mark in ("", *"()[]:") or _RUN["strong_gap"].search(gap) is not None
+    )
 
 
 # --- Identity, bank and QQ numbers ---
@@ -127,11 +154,16 @@ def luhn(digits: str) -> bool:
 
 def resident(value: str) -> bool:
     """Whether the province and the birth date may be those of a Chinese resident; counties change too often to ask."""
+    return _PROVINCE.match(value) is not None and _holds_birth_date(value)
+
+
+def _holds_birth_date(value: str) -> bool:
+    """Whether a birth date stands where a Chinese resident id of 18 characters has it."""
     try:
         born = datetime.strptime(value[6:14], "%Y%m%d").year
     except ValueError:
         return False
-    return 1900 <= born <= 2035 and _PROVINCE.match(value) is not None
+    return 1900 <= born <= 2035
 
 
 def medicare(digits: str) -> bool:
@@ -142,12 +174,24 @@ def medicare(digits: str) -> bool:
 
 
 def resident_id(window: Window, _: Reading) -> float:
-    """A Chinese resident id of 18 characters (GB 11643) or 15."""
-    value = window.digits
-    cued = window.near.distance("id") is not None
+    """A Chinese resident id of 18 characters (GB 11643) or 15; mistyped only beside a word for one."""
+    value, distance = window.digits, window.near.distance("id")
     if len(value) == 18 and resident(value) and ric.calc_check_digit(value) == value[17]:
-        return 0.99 if cued else 0.96 if window.near.nearest != "other" else 0.0
-    return 0.95 if len(value) == 15 and cued and resident(f"{value[:6]}19{value[6:]}") else 0.0
+        if distance is not None:
+            return 0.99
+        return 0.96 if window.near.nearest != "other" else 0.0
+    if distance is None:
+        return 0.0
+    if len(value) == 15 and resident(f"{value[:6]}19{value[6:]}"):
+        return 0.95
+    # A digit is wrong, lacks or stands twice: its owner is found by the others.
+    named = window.near.nearest == "id" and window.whole and len(value) in _MISTYPED
+    if not named:
+        return 0.0
+    if resident(value):
+        return 0.85
+    may_be_one = _PROVINCE.match(value) is not None or _holds_birth_date(value)
+    return 0.8 if may_be_one and distance <= _BESIDE else 0.0
 
 
 def national_id(window: Window, reading: Reading) -> float:
@@ -157,7 +201,9 @@ def national_id(window: Window, reading: Reading) -> float:
     # Ranges that are given out; stdnum also refuses three published numbers, which people may still write as theirs.
     social_security = _RE["ssn"].fullmatch(digits) is not None
     if window.shape == (3, 2, 4) and (social_security or distance is not None):
-        alone = 0.0 if near.nearest_is_impersonal(8) else 0.92 if window.gaps == ("-", "-") else 0.75
+        alone = (
+            0.0 if near.nearest_is_impersonal(8) else 0.92 if window.gaps == ("-", "-") else 0.75
+        )
         return alone if distance is None else 0.97
     if distance is None:
         return 0.0
@@ -175,7 +221,9 @@ def card(window: Window, reading: Reading) -> float:
     if not 12 <= len(digits) <= 19 or not digits.isdecimal():
         return 0.0
     if not luhn(digits):
-        beside = near.nearest == "card" and near.kinds[0][1] <= 3 and len(digits) >= 15 and window.whole
+        beside = (
+            near.nearest == "card" and near.kinds[0][1] <= 3 and len(digits) >= 15 and window.whole
+        )
         return 0.92 if beside and not account(window, reading) else 0.0
     brand = _RE["brand"].fullmatch(digits) is not None
     # A brand's first digits speak against a word for nobody's numbers that stands a little apart.
@@ -186,7 +234,11 @@ def card(window: Window, reading: Reading) -> float:
     if brand:
         alone = 0.9 if window.whole and not window.glued else 0.0
         return alone if near.distance("card", "account") is None else 0.97 if window.whole else 0.85
-    return 0.93 if window.whole and near.nearest != "account" and near.distance("card") is not None else 0.0
+    return (
+        0.93
+        if window.whole and near.nearest != "account" and near.distance("card") is not None
+        else 0.0
+    )
 
 
 def account(window: Window, _: Reading) -> float:
@@ -198,9 +250,19 @@ def account(window: Window, _: Reading) -> float:
         return 0.85  # a sort code and an account; with a cue they are found apart
     if distance is None or distance > _FAR:
         around = window.near.around
-        about = "account" in around and nearest in ("", "account", "card", "adding") and len(digits) >= 9
-        papers = "counter" in around and not around & {"adding", "profile", "qq"} and not window.near.kinds
-        return 0.6 if (about or (papers and len(digits) >= 7)) and not _is_impersonal(window) else 0.0
+        about = (
+            "account" in around
+            and nearest in ("", "account", "card", "adding")
+            and len(digits) >= 9
+        )
+        papers = (
+            "counter" in around
+            and not around & {"adding", "profile", "qq"}
+            and not window.near.kinds
+        )
+        return (
+            0.6 if (about or (papers and len(digits) >= 7)) and not _is_impersonal(window) else 0.0
+        )
     round_sum = len(digits) < 6 or digits.endswith("00")
     if len(digits) < 8 and distance > (12 if nearest != "account" or round_sum else 30):
         return 0.0
@@ -208,9 +270,11 @@ def account(window: Window, _: Reading) -> float:
 
 
 def qq(window: Window, _: Reading) -> float:
-    """QQ numbers: 5 to 11 digits, not 0 first, and a cue."""
+    """QQ numbers: 5 to 11 digits (12 right behind the cue), not 0 first, and a cue."""
     digits, distance = window.digits, window.near.distance("qq")
-    if distance is None or not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole:
+    # Right behind the word somebody has typed a digit too many.
+    most = 12 if distance is not None and distance <= 8 and window.near.nearest == "qq" else 11
+    if distance is None or not 5 <= len(digits) <= most or digits[0] == "0" or not window.whole:
         return 0.0
     return 0.93 if distance <= 8 else 0.75
 
@@ -221,31 +285,48 @@ def qq_without_cue(window: Window, _: Reading) -> float:
     digits, near = window.digits, window.near
     if len(window.shape) != 1 or not window.whole or window.glued or _is_impersonal(window):
         return 0.0
-    if not _RE["bare_qq"].fullmatch(digits) or near.nearest not in ("", "phone", "qq", "wechat", "url"):
+    if not _RE["bare_qq"].fullmatch(digits) or near.nearest not in (
+        "",
+        "phone",
+        "qq",
+        "wechat",
+        "url",
+    ):
         return 0.0
     if "profile" in near.around and "landline" not in near.around:
         return 0.72
     # Where the net is spoken of, a site may show the number.
-    elsewhere = near.around & {"account", "card", "id", "url"} or any(kind == "other" for kind, _ in near.kinds)
+    elsewhere = near.around & {"account", "card", "id", "url"} or any(
+        kind == "other" for kind, _ in near.kinds
+    )
     return 0.55 if len(digits) > 8 and not elsewhere else 0.0
 
 
 def _is_impersonal(window: Window) -> bool:
     """Digits that stand for themselves: days, sums, sayings, round and repeated ones, powers of two, arithmetic."""
     digits = window.digits
-    if any(_RE[name].fullmatch(digits) for name in ("day", "saying", "keys")) or digits.endswith("0000"):
+    if any(_RE[name].fullmatch(digits) for name in ("day", "saying", "keys")) or digits.endswith(
+        "0000"
+    ):
         return True
     value = int(digits) if digits.isdecimal() else 3
     if len(set(digits)) < (4 if len(digits) > 8 else 3) or value & (value - 1) == 0:
         return True
-    return _RE["sum_before"].search(window.lead) is not None or _RE["sum_after"].match(window.tail) is not None
+    return (
+        _RE["sum_before"].search(window.lead) is not None
+        or _RE["sum_after"].match(window.tail) is not None
+    )
 
 
 # --- Telephones: China, North America, UK, AU, IE, NZ, IN, any `+`; others behind a cue, or in a source's countries ---
 
 _CUES = ("phone", "landline")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
-_CODES = {region: str(code) for code, all_of in phonenumbers.COUNTRY_CODE_TO_REGION_CODE.items() for region in all_of}
+_CODES = {
+    region: str(code)
+    for code, all_of in phonenumbers.COUNTRY_CODE_TO_REGION_CODE.items()
+    for region in all_of
+}
 
 
 def _dialled(digits: str, country: str) -> Iterator[str]:
@@ -253,19 +334,31 @@ def _dialled(digits: str, country: str) -> Iterator[str]:
     code = _CODES[country]
     local = digits.removeprefix("1" if code == "1" and len(digits) == 11 else "0")
     yield from (digits, local) if code == "1" else (digits,)
-    yield from (f"{prefix}{code}{own}" for prefix in ("", "00", "011", "0011") for own in (digits, local))
+    yield from (
+        f"{prefix}{code}{own}" for prefix in ("", "00", "011", "0011") for own in (digits, local)
+    )
 
 
 _DIRECTORY = read_help_lines()
 _LISTED = [(one.country, number_digits(one.number)) for one in _DIRECTORY.services]
-_LISTED += [(country, digits) for country, lines in read_table("phones")["hotlines"].items() for digits in lines]
-_HOTLINES = {form for country, digits in _LISTED for form in _dialled(digits, country)} | _DIRECTORY.owners.keys()
+_LISTED += [
+    (country, digits)
+    for country, lines in read_table("phones")["hotlines"].items()
+    for digits in lines
+]
+_HOTLINES = {
+    form for country, digits in _LISTED for form in _dialled(digits, country)
+} | _DIRECTORY.owners.keys()
 
 
 def is_public(window: Window, reading: Reading) -> bool:
     """Whether a number is a public line for help or service, or one that costs nothing: content, no personal data."""
     near, language = window.near, reading.language
-    claimed = near.nearest in ("qq", "wechat", "account") and near.kinds[0][1] <= 3 and len(window.digits) <= 5
+    claimed = (
+        near.nearest in ("qq", "wechat", "account")
+        and near.kinds[0][1] <= 3
+        and len(window.digits) <= 5
+    )
     service = language == "zh" and _PHONE["service"].fullmatch(window.digits) is not None
     if (service or window.digits in _HOTLINES) and not claimed:
         return window.whole or len(window.digits) >= 8
@@ -277,7 +370,13 @@ def _may_be_phone(window: Window, reading: Reading) -> bool:
     """Whether no word for other numbers stands nearer than one for a phone; a form of its own speaks against it."""
     near, reach = window.near, _ANYWHERE
     if reading.language == "zh" and _PHONE["mobile"].fullmatch(window.digits):
-        reach = 2 if window.shape == (3, 4, 4) else 3 if len(window.shape) == 1 and not window.glued else _ANYWHERE
+        reach = (
+            2
+            if window.shape == (3, 4, 4)
+            else 3
+            if len(window.shape) == 1 and not window.glued
+            else _ANYWHERE
+        )
     if reading.language == "en" and window.shape == (3, 3, 4) and window.whole:
         reach = 10
     other = near.nearest in ("card", "id") and reading.language == "en" and not _cued(window)
@@ -300,12 +399,20 @@ def _is_valid(number: str, country: str | None, *, possible: bool = False) -> bo
         parsed = phonenumbers.parse(number, country)
     except phonenumbers.NumberParseException:
         return False
-    return phonenumbers.is_possible_number(parsed) if possible else phonenumbers.is_valid_number(parsed)
+    return (
+        phonenumbers.is_possible_number(parsed)
+        if possible
+        else phonenumbers.is_valid_number(parsed)
+    )
 
 
 def with_plus(window: Window, _: Reading) -> float:
     """An international number behind its `+`."""
-    known = window.whole and _PHONE["plus"].search(window.lead) and _is_valid(f"+{window.digits}", None, possible=True)
+    known = (
+        window.whole
+        and _PHONE["plus"].search(window.lead)
+        and _is_valid(f"+{window.digits}", None, possible=True)
+    )
     return 0.97 if known else 0.0
 
 
@@ -321,7 +428,15 @@ def beyond_the_mainland(window: Window, _: Reading) -> float:
     if not _stands_alone(window):
         return 0.0
     if _PHONE["taiwan"].fullmatch(window.digits) or _PHONE["from_abroad"].fullmatch(window.digits):
-        return 0.95 if _cued(window) else 0.8 if len(window.shape) > 1 else 0.7 if window.digits[:2] == "09" else 0.0
+        return (
+            0.95
+            if _cued(window)
+            else 0.8
+            if len(window.shape) > 1
+            else 0.7
+            if window.digits[:2] == "09"
+            else 0.0
+        )
     return 0.7 if _PHONE["hong_kong"].fullmatch(window.digits) and _cued(window, 6) else 0.0
 
 
@@ -330,7 +445,13 @@ def landline(window: Window, _: Reading) -> float:
     digits, near = window.digits, window.near
     extension = len(window.shape) > 2 and window.gaps[-1] == "-" and window.whole
     if _PHONE["landline"].fullmatch(digits):
-        split = 0.85 if window.shape[0] in (3, 4) and len(window.shape) > 1 else 0.65 if len(window.shape) == 1 else 0.0
+        split = (
+            0.85
+            if window.shape[0] in (3, 4) and len(window.shape) > 1
+            else 0.65
+            if len(window.shape) == 1
+            else 0.0
+        )
         return 0.95 if _cued(window) else split if window.whole and not window.glued else 0.0
     if extension and _PHONE["landline"].fullmatch(digits[: -window.shape[-1]]):
         return 0.95 if _cued(window) else 0.85
@@ -369,7 +490,9 @@ def abroad(window: Window, _: Reading) -> float:
     bare = digits.removeprefix("011").removeprefix("00")
     if len(bare) < 11 or digits[0] == "1" or not _is_valid(f"+{bare}", None, possible=cued):
         return 0.0
-    return 0.9 if cued else 0.85 if window.whole and bare != digits and len(window.shape) > 1 else 0.0
+    return (
+        0.9 if cued else 0.85 if window.whole and bare != digits and len(window.shape) > 1 else 0.0
+    )
 
 
 def of_countries(window: Window, reading: Reading) -> float:
@@ -417,18 +540,29 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
         digits = "".join(reading.digits[start:stop] for start, stop in run)
         # A Chinese phone's or a bank card's, whatever stands beside them.
         card_form = _PHONE["card_form"].fullmatch(digits) and luhn(digits)
-        formed = reading.language == "zh" and bool(card_form or _PHONE["phone_form"].fullmatch(digits))
+        formed = reading.language == "zh" and bool(
+            card_form or _PHONE["phone_form"].fullmatch(digits)
+        )
         near = reading.near(run[0][0], end, barrier, formed=formed)
         barrier = end
         found = []
         for window in _windows(run, reading, near):
             gates = {""}
-            if not (_DIGITS["unit"].match(text, window.end) or (window.gaps == (".",) and window.shape[1] <= 2)):
+            if not (
+                _DIGITS["unit"].match(text, window.end)
+                or (window.gaps == (".",) and window.shape[1] <= 2)
+            ):
                 gates |= {"bare", "phone"} if _may_be_phone(window, reading) else {"bare"}
-            rules = [rule for rule in NUMBERS if rule.gate in gates and reading.language in rule.languages]
+            rules = [
+                rule
+                for rule in NUMBERS
+                if rule.gate in gates and reading.language in rule.languages
+            ]
             if is_public(window, reading):
                 rules = [_PUBLIC_LINE]
-            score, rule = max(((rule.find(window, reading), rule) for rule in rules), key=itemgetter(0))
+            score, rule = max(
+                ((rule.find(window, reading), rule) for rule in rules), key=itemgetter(0)
+            )
             if score >= 0.5:
                 found.append((score, len(window.digits), -window.start, window, rule))
         # The surest and longest first, none over another.
@@ -438,7 +572,9 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
             if taken.find(1, start, end) >= 0:
                 continue
             taken[start:end] = b"\x01" * (end - start)
-            if rule.type == "PHONE_NUMBER" and (edge := _PHONE["plus"].search(text, max(0, start - 3), start)):
+            if rule.type == "PHONE_NUMBER" and (
+                edge := _PHONE["plus"].search(text, max(0, start - 3), start)
+            ):
                 start = edge.start()
             if rule.type:
                 reading.take(start, end)

@@ -130,8 +130,14 @@ def _cue_index(language: str) -> PhraseIndex[str]:
 class Reading:
     """One text. `text`, `digits` and `visible` as in `NormalizedText`; `language` is that of its rules of numbers."""
 
-    def __init__(self, normalized: NormalizedText, language: str, countries: Sequence[str] = ()) -> None:
-        self.text, self.digits, self.visible = normalized.text, normalized.digits, normalized.visible
+    def __init__(
+        self, normalized: NormalizedText, language: str, countries: Sequence[str] = ()
+    ) -> None:
+        self.text, self.digits, self.visible = (
+            normalized.text,
+            normalized.digits,
+            normalized.visible,
+        )
         self.language, self.countries = language, countries
         self._taken = bytearray(len(self.text))
 
@@ -162,9 +168,13 @@ class Reading:
                 break
             kind = self._kind_of(cue)
             between = (self.text, cue.end, start)
-            impersonal = kind == "other" and (gap > reach["impersonal"] or _CUE["apart"].fullmatch(*between))
+            impersonal = kind == "other" and (
+                gap > reach["impersonal"] or _CUE["apart"].fullmatch(*between)
+            )
             if gap >= 0 and cue.kind not in silent and not impersonal:
-                kinds.append((kind, gap + (_NEW_SENTENCE if _CUE["sentence_end"].search(*between) else 0)))
+                kinds.append(
+                    (kind, gap + (_NEW_SENTENCE if _CUE["sentence_end"].search(*between) else 0))
+                )
         # Cues behind a value weigh less than those before it: the next value's cue stands there too.
         at = bisect_right(self.cues, end - 1, key=_START)
         for cue in self.cues[at : at + 4]:
@@ -193,7 +203,11 @@ class Reading:
         table = read_table(f"cues_{self.language}")
         at = bisect_left(self.cues, cue.start, key=_START)
         before, reach = reversed(self.cues[max(0, at - 3) : at]), table["reach"]["antecedent"]
-        named = (other.kind for other in before if other.kind in _NUMBERED and cue.start - other.end <= reach)
+        named = (
+            other.kind
+            for other in before
+            if other.kind in _NUMBERED and cue.start - other.end <= reach
+        )
         return next(named, str(table["bare_number"]))
 
 
@@ -202,7 +216,9 @@ Edit = tuple[int, int, str]
 Edits = Callable[[re.Match[str]], list[Edit]]
 _RE = patterns("deobfuscation")
 _TABLES = read_table("deobfuscation")
-_ONES, _TEENS, _TENS, _TIMES, _SOUNDS, _RADIO = itemgetter("ones", "teens", "tens", "times", "sounds", "radio")(_TABLES)
+_ONES, _TEENS, _TENS, _TIMES, _SOUNDS, _RADIO = itemgetter(
+    "ones", "teens", "tens", "times", "sounds", "radio"
+)(_TABLES)
 _ROUNDS = 3
 _AS_DIGIT = str.maketrans("lio|szb", "1101528")
 
@@ -218,7 +234,9 @@ class Sign(NamedTuple):
     edited: bool = False
 
 
-def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedText, list[Sign]] | None:
+def deobfuscate(
+    normalized: NormalizedText, language: str
+) -> tuple[NormalizedText, list[Sign]] | None:
     """What a text means, and whence each of its characters is; None where nothing in it is disguised."""
     text = normalized.text
     web = _RE["letter"].search(text) is not None and _RE["web_gate"].search(text) is not None
@@ -231,14 +249,21 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
         (_RE["apart"], _joined),
         *(_replacements("web") if web else ()),
         *_replacements(language),
-        (_RE["han_row"], _digits_of_homophones) if language == "zh" else (_RE["spoken_digits"], _digits_of_words),
+        (_RE["han_row"], _digits_of_homophones)
+        if language == "zh"
+        else (_RE["spoken_digits"], _digits_of_words),
         (_RE["colon"], lambda m: [(*m.span(), m.group().count(":") * ":")]),
         (_RE["odd"], _without_fillers),
         (_RE["lookalike"], _digits_of_lookalikes),
     ]:
         if pattern is unchanged:
             continue
-        found = [(a, b, meant) for m in pattern.finditer(text) for a, b, meant in edits(m) if text[a:b] != meant]
+        found = [
+            (a, b, meant)
+            for m in pattern.finditer(text)
+            for a, b, meant in edits(m)
+            if text[a:b] != meant
+        ]
         unchanged = None if found else pattern
         if found:
             signs = _rewrite(signs, found)
@@ -253,7 +278,9 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
 def _replacements(name: str) -> list[tuple[re.Pattern[str], Edits]]:
     """A list of `words/deobfuscation.toml`: expressions, which may name those of `[deobfuscation]`, and what they, or
     their group `cut`, mean."""
-    parts = {"han": HAN, **read_table("patterns")["shared"]} | {key: found.pattern for key, found in _RE.items()}
+    parts = {"han": HAN, **read_table("patterns")["shared"]} | {
+        key: found.pattern for key, found in _RE.items()
+    }
 
     def replacement(entry: Mapping[str, str]) -> tuple[re.Pattern[str], Edits]:
         pattern = compile_patterns({"": entry["pattern"]}, parts)[""]
@@ -273,7 +300,15 @@ def _rewrite(signs: list[Sign], edits: Iterable[Edit]) -> list[Sign]:
         if not meant and made:  # what was left out shows on its neighbours
             made[-1] = made[-1]._replace(edited=True)
         for char in meant:  # what is put in between two characters stands for the second
-            made.append(Sign(char.lower(), char, signs[start].start, signs[max(start, end - 1)].end, edited=True))
+            made.append(
+                Sign(
+                    char.lower(),
+                    char,
+                    signs[start].start,
+                    signs[max(start, end - 1)].end,
+                    edited=True,
+                )
+            )
         at = end
     return made + signs[at:] if at else signs
 
@@ -294,9 +329,16 @@ def _without_fillers(match: re.Match[str]) -> list[Edit]:
     odd, whole = match["odd"], match.group()
     lettered = _RE["letter"].search(whole) is not None
     path = match.string[: match.start()].endswith(".")
-    if path or (_RE["units"].search(odd) and not (lettered and odd == "/" and whole.count("/") > 1)):
+    if path or (
+        _RE["units"].search(odd) and not (lettered and odd == "/" and whole.count("/") > 1)
+    ):
         return []
-    weak = not lettered or odd.strip() in {*",;!?、)-'\""} or "\u4e00" <= odd[0] <= "\u9fff" or odd[0] in HAN
+    weak = (
+        not lettered
+        or odd.strip() in {*",;!?、)-'\""}
+        or "\u4e00" <= odd[0] <= "\u9fff"
+        or odd[0] in HAN
+    )
     return [] if weak and whole.count(odd) == 1 else _each(match, odd, "" if lettered else " ")
 
 
@@ -313,7 +355,9 @@ def _digits_of_words(match: re.Match[str]) -> list[Edit]:
     spoken = _RE["spoken"].finditer(match.string, *match.span())
     found = [(*words.span(), _figures(words.group())) for words in spoken]
     said = "".join(meant for _, _, meant in found)
-    if sum(map(str.isdigit, match.group())) + len(said) < 2 or "12345" in said:  # somebody counts
+    if sum(map(str.isdigit, match.group())) + len(said) < 2 or said.startswith(
+        ("12345", "012345")
+    ):  # somebody counts
         return []
     edits: list[Edit] = []
     for edit in found:  # "one forty two": what a space alone parts is one number
@@ -340,4 +384,6 @@ def _digits_of_homophones(match: re.Match[str]) -> list[Edit]:
     if (strange and not certain) or not (strange or any(char in _RADIO for char in found)):
         return []
     table = HAN_DIGITS | _SOUNDS | _RADIO
-    return [(at, at + 1, table[char]) for at, char in enumerate(found, match.start()) if char in table]
+    return [
+        (at, at + 1, table[char]) for at, char in enumerate(found, match.start()) if char in table
+    ]

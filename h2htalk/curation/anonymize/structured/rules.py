@@ -21,12 +21,21 @@ from h2htalk.curation.anonymize.chinese.words import usual
 from h2htalk.curation.anonymize.english.persons import is_word, words
 from h2htalk.curation.anonymize.spans import HAN, NormalizedText, Span
 from h2htalk.curation.anonymize.structured.numbers import find_numbers
-from h2htalk.curation.anonymize.structured.reading import Hit, Reading, Rule, deobfuscate, internet_words, patterns
+from h2htalk.curation.anonymize.structured.reading import (
+    Hit,
+    Reading,
+    Rule,
+    deobfuscate,
+    internet_words,
+    patterns,
+)
 from h2htalk.data.languages import find_language
 
 _WEB, _IP = map(patterns, ("web", "ip_addresses"))
 _ANYWHERE = 1000
 _MARKS = ".,;:!?'\"*|~(["
+# What a router is called in every house, beside a machine's own 127.0.0.1.
+_ANYBODYS = frozenset([(192, 168, 0, 1), (192, 168, 1, 1), (0, 0, 0, 0)])
 
 
 def emails(reading: Reading) -> Iterator[Hit]:
@@ -36,13 +45,19 @@ def emails(reading: Reading) -> Iterator[Hit]:
         labels = list(_WEB["label"].finditer(reading.text, *match.span("mail_host")))
         known = [label.end() for label in labels[1:] if is_ending(label.group())]
         last = labels[-1].group()
-        if (known or (last.isalpha() and 2 <= len(last) <= 12)) and not _is_listed(match["mail_host"], "help"):
+        if (known or (last.isalpha() and 2 <= len(last) <= 12)) and not _is_listed(
+            match["mail_host"], "help"
+        ):
             yield match.start(), known[-1] if known else match.end(), 0.99
 
 
 def urls(reading: Reading) -> Iterator[Hit]:
     """Addresses with a scheme that are somebody's."""
-    return (hit for m in _WEB["scheme"].finditer(reading.text) for hit in _if_personal(reading, m, m["rest"], 0.98))
+    return (
+        hit
+        for m in _WEB["scheme"].finditer(reading.text)
+        for hit in _if_personal(reading, m, m["rest"], 0.98)
+    )
 
 
 def domains(reading: Reading) -> Iterator[Hit]:
@@ -55,7 +70,9 @@ def domains(reading: Reading) -> Iterator[Hit]:
             yield from _if_personal(reading, match, match.group(), 0.95 if sure else 0.8)
 
 
-def _if_personal(reading: Reading, match: re.Match[str], address: str, score: float) -> Iterator[Hit]:
+def _if_personal(
+    reading: Reading, match: re.Match[str], address: str, score: float
+) -> Iterator[Hit]:
     """An address that names somebody: the path of an account, a document or a group, the host of somebody's pages, or
     any of which is said that it is somebody's. Others are content: nothing in them is anything else."""
     # The sentence's marks are no part of it, nor is a bracket that was opened before it.
@@ -64,10 +81,16 @@ def _if_personal(reading: Reading, match: re.Match[str], address: str, score: fl
         shown = shown[:-1].rstrip(_MARKS)
     start, end, text = match.start(), match.start() + len(shown), reading.text
     host, path = re.split("(?=[/?#:])|$", address, maxsplit=1)
-    own = _is_listed(host.partition(".")[2], "pages") and not host.startswith(("www.", "help.", "support.", "about."))
+    own = _is_listed(host.partition(".")[2], "pages") and not host.startswith(
+        ("www.", "help.", "support.", "about.")
+    )
     account = _is_listed(host, "accounts") and _WEB["account"].match(path)
-    told = _WEB["own_before"].search(text, max(0, start - 60), start) or _WEB["own_behind"].match(text, end)
-    if not _is_listed(host, "help") and (own or account or told or _WEB["account_anywhere"].search(path)):
+    told = _WEB["own_before"].search(text, max(0, start - 60), start) or _WEB["own_behind"].match(
+        text, end
+    )
+    if not _is_listed(host, "help") and (
+        own or account or told or _WEB["account_anywhere"].search(path)
+    ):
         yield start, end, score
     elif path or "://" in match.group():
         reading.take(start, end)
@@ -112,7 +135,13 @@ def _score(match: re.Match[str], reading: Reading) -> float:
     start, end = match.span()
     octets = [octet.replace(" ", "") for octet in _IP["octet"].findall(match.group())]
     values = list(map(int, octets))
-    if len(octets) != 4 or max(values) > 255 or any(len(octet) > 1 and octet[0] == "0" for octet in octets):
+    if values[:1] == [127] or tuple(values) in _ANYBODYS:
+        return 0.0
+    if (
+        len(octets) != 4
+        or max(values) > 255
+        or any(len(octet) > 1 and octet[0] == "0" for octet in octets)
+    ):
         return 0.0
     before = reading.text[max(0, start - 12) : start]
     if _IP["version"].search(before) or _IP["version_behind"].match(reading.text, end):
@@ -166,11 +195,17 @@ def _networks(reading: Reading) -> list[tuple[int, int]]:
 def marked_names(reading: Reading) -> Iterator[Hit]:
     """Names that are no words, near a network in the same sentence; digits and plain letters right behind it."""
     text, cues = reading.text, _networks(reading)
-    told = (found for found in _RE[f"told_{reading.language}"].finditer(text) if not is_word(found["name"].strip(".")))
+    told = (
+        found
+        for found in _RE[f"told_{reading.language}"].finditer(text)
+        if not is_word(found["name"].strip("."))
+    )
     yield from ((*found.span("name"), 0.75) for found in told)
     starts = [start for start, _ in cues]
     for found in _RE["marked"].finditer(text) if cues else ():
-        words_joined = all(part.isalpha() and is_word(part) for part in re.split("[-.]", found.group()))
+        words_joined = all(
+            part.isalpha() and is_word(part) for part in re.split("[-.]", found.group())
+        )
         if words_joined or _RE["no_name"].fullmatch(found.group()):
             continue  # a space is missing behind a full stop, two words are joined by a hyphen
         behind = bisect_left(starts, found.end())
@@ -242,7 +277,9 @@ def _is_marked(value: str) -> bool:
     return any(char.isdigit() or char == "_" for char in value)
 
 
-_GATES, _ID, _PLATE, _BIRTH = map(patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates"))
+_GATES, _ID, _PLATE, _BIRTH = map(
+    patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates")
+)
 _BODY = patterns("chinese_organizations")
 _CUES_OF_BODIES = ("place", "works_there", "begins", "called", "enters", "enters_school")
 
@@ -267,7 +304,10 @@ def national_insurance(reading: Reading) -> Iterator[Hit]:
     """British National Insurance numbers: with a cue, or in capitals with a prefix that is given out."""
     for match in _ID["national_insurance"].finditer(reading.digits):
         near = reading.near(*match.span())
-        alone = near.nearest not in ("other", "account", "plate") and reading.visible[match.start()].isupper()
+        alone = (
+            near.nearest not in ("other", "account", "plate")
+            and reading.visible[match.start()].isupper()
+        )
         named = near.distance("id") is not None
         if named or (alone and _ID["given_out"].match(match.group())):
             yield *match.span(), 0.97 if named else 0.85
@@ -319,12 +359,20 @@ def plates_behind_cue(reading: Reading) -> Iterator[Hit]:
         for piece in _PLATE["piece"].finditer(text, start, start + 3 * _LONGEST_PLATE):
             spelt = len(whole) == len(piece.group()) == 1
             apart = whole and not _PLATE["separator"].fullmatch(text, end, piece.start())
-            if apart or (not whole and piece.start() > start) or (piece.group() in _NO_PART and not spelt):
+            if (
+                apart
+                or (not whole and piece.start() > start)
+                or (piece.group() in _NO_PART and not spelt)
+            ):
                 break
             whole, end = whole + piece.group(), piece.end()
             figures = sum(map(str.isdigit, whole))
             mixed = 2 <= figures < len(whole) or (figures == len(whole) > 5)
-            if 5 <= len(whole) <= _LONGEST_PLATE and mixed and not _PLATE["no_direct"].fullmatch(whole):
+            if (
+                5 <= len(whole) <= _LONGEST_PLATE
+                and mixed
+                and not _PLATE["no_direct"].fullmatch(whole)
+            ):
                 best = end
         if best and not _PLATE["digits_behind"].match(text, best):
             yield start, best, 0.9
@@ -332,13 +380,20 @@ def plates_behind_cue(reading: Reading) -> Iterator[Hit]:
 
 def plates_by_shape(reading: Reading) -> Iterator[Hit]:
     """Plates in a message that speaks of a car or a plate; Britain's and California's in capitals anywhere."""
-    if not (any(cue.kind in _ABOUT for cue in reading.cues) or _PLATE["own_form"].search(reading.visible)):
+    if not (
+        any(cue.kind in _ABOUT for cue in reading.cues)
+        or _PLATE["own_form"].search(reading.visible)
+    ):
         return
     text = reading.digits if reading.text.isascii() else reading.text
     pieces = list(_PLATE["piece"].finditer(text))
     last = 0
     for first in range(len(pieces)):
-        for row in (pieces[first : first + 3], pieces[first : first + 2], pieces[first : first + 1]):
+        for row in (
+            pieces[first : first + 3],
+            pieces[first : first + 2],
+            pieces[first : first + 1],
+        ):
             score = _plate_score(text, row, reading) if row[0].start() >= last else 0.0
             if score:
                 last = row[-1].end()
@@ -357,7 +412,9 @@ def _plate_score(text: str, row: list[re.Match[str]], reading: Reading) -> float
     if (
         not _PLATE["known"].fullmatch(whole)
         or _PLATE["no_plate"].fullmatch(whole)
-        or not all(_PLATE["separator"].fullmatch(text, a.end(), b.start()) for a, b in pairwise(row))
+        or not all(
+            _PLATE["separator"].fullmatch(text, a.end(), b.start()) for a, b in pairwise(row)
+        )
         or text[start - 1 : start] in ("@", "/", "_", ".")
         or text[end : end + 1] in ("@", "_")
         or _PLATE["digits_behind"].match(text, end)
@@ -367,7 +424,11 @@ def _plate_score(text: str, row: list[re.Match[str]], reading: Reading) -> float
     near = reading.near(start, end)
     shown = reading.visible[start:end]
     elsewhere, about = near.nearest in _NO_CAR, not _ABOUT.isdisjoint(near.around)
-    if _PLATE["own_form"].fullmatch(shown) and shown[-3:] not in internet_words("no_plate_letters") and not elsewhere:
+    if (
+        _PLATE["own_form"].fullmatch(shown)
+        and shown[-3:] not in internet_words("no_plate_letters")
+        and not elsewhere
+    ):
         return 0.85 if about else 0.7
     if not about or elsewhere:
         return 0.0
@@ -389,7 +450,10 @@ def birth_dates(reading: Reading) -> Iterator[Hit]:
         start, end = found.span()
         between = [text[stop:start] if stop <= start else text[end:begin] for begin, stop in cues]
         near = [words for words in between if len(words) <= _REACH[language]]
-        counts = any(_BIRTH["lead"].fullmatch(words) or not _BIRTH["sentence_end"].search(words) for words in near)
+        counts = any(
+            _BIRTH["lead"].fullmatch(words) or not _BIRTH["sentence_end"].search(words)
+            for words in near
+        )
         if not counts and language == "zh" and _BIRTH["birth_year"].search(text, start, end):
             of_somebody = _BIRTH["of_somebody"].search(text, max(start - 6, 0), start)
             counts = bool(of_somebody and _BIRTH["of"].match(text, end))
@@ -401,7 +465,9 @@ def han_organizations(reading: Reading) -> Iterator[Hit]:
     """Employers, schools and clinics by how their names end, beside a word that somebody works, learns or is there."""
     found = [match for cue in _CUES_OF_BODIES for match in _BODY[cue].finditer(reading.text)]
     for match in sorted(found, key=lambda one: (one.start("name"), -one.end("name"))):
-        own = match.groupdict().get("own")  # no words of everyday language, unless the cue tells enough
+        own = match.groupdict().get(
+            "own"
+        )  # no words of everyday language, unless the cue tells enough
         if own is None or not all(map(usual, re.findall("..", own))):
             yield *match.span("name"), 0.7
 
@@ -422,6 +488,72 @@ RULES = (
     Rule("domain", "URL", domains, "web"),
     Rule("ip6", "IP_ADDRESS", ip6, "number"),
     Rule("ip4", "IP_ADDRESS", ip4, "number"),
+    Rule(
+        "coordinates",
+        "ACCOUNT_NUMBER",
+        _matches("record_numbers", "coordinates_behind", 0.9),
+        "degrees",
+    ),
+    Rule(
+        "coordinates",
+        "ACCOUNT_NUMBER",
+        _matches("record_numbers", "coordinates_before", 0.9),
+        "degrees",
+    ),
+    Rule(
+        "named_coordinates",
+        "ACCOUNT_NUMBER",
+        _matches("record_numbers", "named_coordinates", 0.9),
+        "degrees",
+    ),
+    Rule(
+        "han_coordinates",
+        "ACCOUNT_NUMBER",
+        _matches("record_numbers", "chinese_coordinates", 0.9),
+        "degrees",
+        ("zh",),
+    ),
+    Rule("grid_reference", "ACCOUNT_NUMBER", _matches("record_numbers", "grid", 0.9), "degrees"),
+    Rule(
+        "court_case", "ACCOUNT_NUMBER", _matches("record_numbers", "court", 0.9), "record", ("zh",)
+    ),
+    Rule(
+        "chinese_record",
+        "ACCOUNT_NUMBER",
+        _matches("record_numbers", "chinese", 0.9),
+        "record",
+        ("zh",),
+    ),
+    Rule(
+        "chinese_parcel",
+        "ACCOUNT_NUMBER",
+        _matches("record_numbers", "chinese_parcel", 0.9),
+        "record",
+        ("zh",),
+    ),
+    Rule("english_record", "ACCOUNT_NUMBER", _matches("record_numbers", "english", 0.9), "record"),
+    Rule("parcel", "ACCOUNT_NUMBER", _matches("record_numbers", "parcel", 0.9), "record"),
+    Rule(
+        "local_phone",
+        "PHONE_NUMBER",
+        _matches("record_numbers", "local_phone", 0.85),
+        "local_phone",
+    ),
+    Rule(
+        "plate_behind_car",
+        "LICENSE_PLATE",
+        _matches("record_numbers", "plate_behind_car", 0.9),
+        "dotted_plate",
+        ("zh",),
+    ),
+    Rule(
+        "plate_before_car",
+        "LICENSE_PLATE",
+        _matches("record_numbers", "plate_before_car", 0.9),
+        "dotted_plate",
+        ("zh",),
+    ),
+    Rule("discord_name", "HANDLE", _matches("record_numbers", "discord", 0.9), "account_sign"),
     Rule("chinese_plate", "LICENSE_PLATE", _matches("licence_plates", "chinese", 0.95), "han_text"),
     Rule("cued_plate", "LICENSE_PLATE", plates_behind_cue, "number"),
     Rule("plate_shape", "LICENSE_PLATE", plates_by_shape, "number"),
@@ -445,7 +577,9 @@ LATE_RULES = (
 )
 
 
-def find_structured(normalized: NormalizedText, language: str, countries: Sequence[str] = ()) -> list[Span]:
+def find_structured(
+    normalized: NormalizedText, language: str, countries: Sequence[str] = ()
+) -> list[Span]:
     """Structured personal data of a text, in its order, without overlaps; `found_by` names the rule.
 
     The record of `language` decides which numbers and cue words are looked for, `countries` whose telephone numbers
@@ -476,7 +610,13 @@ def _apply_rules(reading: Reading) -> list[Span]:
                         reading.take(start, end)
                         yield Span(start, end, rule.type, score, rule.name)
 
-    return sorted([*found(RULES), *(find_numbers(reading) if "five_digits" in gates else ()), *found(LATE_RULES)])
+    return sorted(
+        [
+            *found(RULES),
+            *(find_numbers(reading) if "five_digits" in gates else ()),
+            *found(LATE_RULES),
+        ]
+    )
 
 
 def _with_brackets(span: Span, text: str) -> Span:

@@ -36,7 +36,13 @@ from h2htalk.curation.anonymize.spans import TYPES, normalize_text, plain, value
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.reading import read_table
 from h2htalk.curation.anonymize.surrogates import alike_names as names
-from h2htalk.curation.anonymize.surrogates.alike_names import other_latin, renamed, renumbered, same_case, scramble
+from h2htalk.curation.anonymize.surrogates.alike_names import (
+    other_latin,
+    renamed,
+    renumbered,
+    same_case,
+    scramble,
+)
 from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.data.languages import find_language
 from h2htalk.text.language_data import pattern_table, read_data
@@ -52,20 +58,34 @@ _RE = pattern_table(Path(__file__).with_name("patterns.toml"), "surrogates")
 class Surrogates:
     """The surrogates of one dialogue."""
 
-    def __init__(self, key: bytes, texts: Sequence[str], data: dialogue_values.DialogueData) -> None:
+    def __init__(
+        self, key: bytes, texts: Sequence[str], data: dialogue_values.DialogueData
+    ) -> None:
         """`data` is what was found in the texts; the order in which values were found does not matter."""
         # The texts are digested one by one, so that none runs into the next.
         digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
-        self._secret = hmac.digest(key, b"surrogates\0" + hashlib.sha256(b"".join(digests)).digest(), "sha256")
+        self._secret = hmac.digest(
+            key, b"surrogates\0" + hashlib.sha256(b"".join(digests)).digest(), "sha256"
+        )
         self._data = data
         self._made: dict[tuple[str, str], str] = {}
         self._people: dict[str, str] = {}
-        raws = {(s.type, text[s.start : s.end]) for text, spans in zip(texts, data.spans, strict=True) for s in spans}
+        raws = {
+            (s.type, text[s.start : s.end])
+            for text, spans in zip(texts, data.spans, strict=True)
+            for s in spans
+        }
         self.types = sorted({kind for kind, _ in raws})
         taken = {normalized_value(kind, raw) for kind, raw in raws}
         taken |= {number for text in texts for number in re.findall("[0-9]{4,}", plain(text))}
-        if people := {raw: dialogue_values.visible_value(raw) for kind, raw in raws if kind == "PERSON"}:
-            spoken = {dialogue_values.to_lower(word) for text in texts for word in _RE["word"].findall(plain(text))}
+        if people := {
+            raw: dialogue_values.visible_value(raw) for kind, raw in raws if kind == "PERSON"
+        }:
+            spoken = {
+                dialogue_values.to_lower(word)
+                for text in texts
+                for word in _RE["word"].findall(plain(text))
+            }
             refused = partial(self._repeats_value, person=True)
             persons = person_surrogates(self._secret, set(people.values()), spoken, refused)
             self._made |= {("PERSON", raw): persons[name] for raw, name in people.items()}
@@ -102,7 +122,10 @@ class Surrogates:
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         """A surrogate of a value as written."""
-        draw, seen = keyed_random(self._secret, kind, value, str(attempt)), dialogue_values.visible_value(raw)
+        draw, seen = (
+            keyed_random(self._secret, kind, value, str(attempt)),
+            dialogue_values.visible_value(raw),
+        )
         if kind in _MAKERS:
             return _MAKERS[kind](draw, seen)
         if kind in _ACCOUNTS and not (kind == "WECHAT" and value.isdigit()):
@@ -123,11 +146,17 @@ class Surrogates:
         if len(rest) != len(home):
             return rest
         made = shape.reformatted(shape.compact[:code] + rest[code - len(shape.compact) :])
-        return re.sub(f"[{_PROVINCES}]", draw.choice(_PROVINCES), made, count=1) if kind == "LICENSE_PLATE" else made
+        return (
+            re.sub(f"[{_PROVINCES}]", draw.choice(_PROVINCES), made, count=1)
+            if kind == "LICENSE_PLATE"
+            else made
+        )
 
     def _draw_place(self, attempt: int, part: str) -> Random:
         """A generator for a word or number of a place, the same in every address of the dialogue that names it."""
-        tried = attempt if part.isdigit() else attempt // 20  # later attempts change its numbers first
+        tried = (
+            attempt if part.isdigit() else attempt // 20
+        )  # later attempts change its numbers first
         return keyed_random(self._secret, "place", str(tried), part.lower())
 
 
@@ -160,11 +189,20 @@ def person_surrogates(
     for attempt in range(_ATTEMPTS):
         mapped = _mapping(secret, parts.values(), said, f"person {attempt}")
         made = {
-            name: "".join(same_case(part.text, mapped.get((part.role, part.key), part.text)) for part in found.parts)
+            name: "".join(
+                same_case(part.text, mapped.get((part.role, part.key), part.text))
+                for part in found.parts
+            )
             for name, found in parts.items()
         }
-        owners = Counter(other for _, other in {(_folded(name), _folded(other)) for name, other in made.items()})
-        bad = {n for n, other in made.items() if owners[_folded(other)] > 1 or _folded(other) in real or refused(other)}
+        owners = Counter(
+            other for _, other in {(_folded(name), _folded(other)) for name, other in made.items()}
+        )
+        bad = {
+            n
+            for n, other in made.items()
+            if owners[_folded(other)] > 1 or _folded(other) in real or refused(other)
+        }
         if not bad:
             break
     return made | {name: f"[PERSON {n}]" for n, name in enumerate(sorted(bad), 1)}
@@ -195,10 +233,22 @@ def _mapping(
     mapped: dict[tuple[dialogue_values.Role, str], str] = {}
     for role, key in keys:
         genders = called.get(key, set()) - {"neutral"}
-        gender = min(genders) if len(genders) == 1 else told if role == "latin_given" and not genders else "neutral"
+        gender = (
+            min(genders)
+            if len(genders) == 1
+            else told
+            if role == "latin_given" and not genders
+            else "neutral"
+        )
         # 婷婷 of 王雨婷 is called by the last character of what stands for 雨婷.
-        full = next((own for (of, own) in mapped if of == "given" and own[-1] == key[-1] and len(key) < 3), None)
-        attempt, made = 0, mapped["given", full][-1] * len(key) if full and role in ("doubled", "nick") else ""
+        full = next(
+            (own for (of, own) in mapped if of == "given" and own[-1] == key[-1] and len(key) < 3),
+            None,
+        )
+        attempt, made = (
+            0,
+            mapped["given", full][-1] * len(key) if full and role in ("doubled", "nick") else "",
+        )
         while not made or made.lower() in taken:
             draw = keyed_random(secret, salt, role, key, str(attempt))
             joint = "-" if role.startswith(("latin", "pinyin")) else ""
@@ -227,14 +277,22 @@ def address(draws: Draws, value: str) -> str:
         if found["kept"]:
             return found["kept"]
         if (latin := found["latin"]) and len(latin) > 1:
-            return same_case(latin, other_latin(draws(latin), latin.lower(), "neutral", surname=True))
+            return same_case(
+                latin, other_latin(draws(latin), latin.lower(), "neutral", surname=True)
+            )
         if latin:
             return _renumbered(draws, latin)
         name, tail = found["head"] or found["rest"], found["tail"] or ""
         if found[0] in (provinces := names.faker_lists("address", "zh_CN").provinces):
-            return str(draws(name).choice([one for one in provinces if one[-1] == found[0][-1] and one != found[0]]))
+            return str(
+                draws(name).choice(
+                    [one for one in provinces if one[-1] == found[0][-1] and one != found[0]]
+                )
+            )
         kinds = {"road_zh": "tail_road", "village_zh": "tail_village", "city_zh": "tail_area"}
-        section = next((key for key, tails in kinds.items() if _RE[tails].fullmatch(tail)), "estate_zh")
+        section = next(
+            (key for key, tails in kinds.items() if _RE[tails].fullmatch(tail)), "estate_zh"
+        )
         return _chinese_name(draws(name), name, section) + tail
 
     return _RE["address"].sub(other, value)
@@ -245,11 +303,23 @@ def organization(draws: Draws, value: str) -> str:
     if not _RE["han"].search(value):
         return _english(draws, value, "organization_kept")
     tail = _RE["organization"].search(value)
-    head = value[: tail.start()] if tail and tail.start() > 0 else value[:-2] if len(value) > 3 else value
+    head = (
+        value[: tail.start()]
+        if tail and tail.start() > 0
+        else value[:-2]
+        if len(value) > 3
+        else value
+    )
     area, name = head[: head.rfind("市") + 1], head[head.rfind("市") + 1 :]
     made = _chinese_name(draws(area), area[:-1], "city_zh") + area[-1:]
     # Schools and hospitals are called by places, firms are not, and kindergartens of three characters for children.
-    section = "kids_zh" if "园" in value and len(name) == 3 else "city_zh" if _RE["local"].search(value) else "firm_zh"
+    section = (
+        "kids_zh"
+        if "园" in value and len(name) == 3
+        else "city_zh"
+        if _RE["local"].search(value)
+        else "firm_zh"
+    )
     return made + _chinese_name(draws(name), name, section) + value[len(head) :]
 
 
@@ -258,7 +328,9 @@ def _chinese_name(draw: Random, name: str, section: str) -> str:
     name, own = name[:4], names.word_lists()
     cities = [city for city in names.faker_lists("address", "zh_CN").cities if len(city) == 2]
     if name[:2] in cities or len(name) == 2:  # 北京朝阳区: a city, then the rest
-        first = draw.choice([word for word in (cities if name[:2] in cities else own[section]) if word != name[:2]])
+        first = draw.choice(
+            [word for word in (cities if name[:2] in cities else own[section]) if word != name[:2]]
+        )
         return first + _chinese_name(draw, name[2:], section)
     if whole := own.get(f"{section}{len(name)}"):
         return draw.choice([word for word in whole if word != name])
@@ -270,7 +342,9 @@ def _renumbered(draws: Draws, written: str) -> str:
     """Other digits and letters, as many, as numbers of houses and rooms are."""
     shape = value_shape(written)
     draw = draws(shape.compact)
-    made = re.sub("[a-z]", lambda found: draw.choice("abcdefgh".replace(found[0], "")), shape.compact)
+    made = re.sub(
+        "[a-z]", lambda found: draw.choice("abcdefgh".replace(found[0], "")), shape.compact
+    )
     return shape.reformatted(re.sub("[0-9]+", lambda found: renumbered(draw, found[0]), made))
 
 
@@ -278,8 +352,14 @@ def _english(draws: Draws, value: str, section: str) -> str:
     """Other numbers, and other words for all that do not say what kind of place it is (`section` of `words.toml`)."""
     own = names.word_lists()
     kept = {*own[section]}
-    spoken = [found[0].lower() for found in _RE["english"].finditer(value) if found["word"] and not found["postcode"]]
-    if kept.issuperset(spoken):  # all of it says what kind it is ("the Community College", "12 Hill Road")
+    spoken = [
+        found[0].lower()
+        for found in _RE["english"].finditer(value)
+        if found["word"] and not found["postcode"]
+    ]
+    if kept.issuperset(
+        spoken
+    ):  # all of it says what kind it is ("the Community College", "12 Hill Road")
         kept -= {*(spoken[-2:-1] or spoken)}
     british = {town: area for town, _, area in (pair.partition(":") for pair in own["town_gb"])}
     american = names.faker_lists("address", "en_US")
@@ -290,13 +370,23 @@ def _english(draws: Draws, value: str, section: str) -> str:
         written, before, after = found[0], value[: found.start()], value[found.end() :]
         draw = draws(re.sub(r"\s", "", written[:5] if found["zip"] else written))
         if found["postcode"]:
-            figures = renumbered(draw, found["out"][0]) + found["out"][1:] + renumbered(draw, found["in"][0])
+            figures = (
+                renumbered(draw, found["out"][0])
+                + found["out"][1:]
+                + renumbered(draw, found["in"][0])
+            )
             end = draw.choice("ABDEFGHJLNPQRSTUWXYZ") + draw.choice("CIKMOV")
-            return same_case(written, (british.get(town) or draw.choice(sorted(british.values()))) + figures + end)
+            return same_case(
+                written,
+                (british.get(town) or draw.choice(sorted(british.values()))) + figures + end,
+            )
         if found["zip"]:
             return draw.choice(own["state_zip"]) + scramble(draw, written[3:])
         if written[0].isdigit():
-            return _renumbered(draws, found["number"] or written) + written[len(found["number"] or written) :]
+            return (
+                _renumbered(draws, found["number"] or written)
+                + written[len(found["number"] or written) :]
+            )
         if len(written) == 1 and written.lower() not in kept:
             return _renumbered(draws, written)
         place = section == "kept"
@@ -315,7 +405,11 @@ def _english(draws: Draws, value: str, section: str) -> str:
             return same_case(written, other_latin(draw, written.lower(), "neutral", surname=True))
         elif not place and replaced > 1 and before.endswith(" "):
             return "\0"  # of several words one stands for all
-        elif place and re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
+        elif (
+            place
+            and re.search(r",\s*$|\bin $", before)
+            and not (behind and behind[1].lower() in kept)
+        ):
             like = sorted(british) if _RE["british"].search(value) else own["town_us"]
         made = draw.choice([one for one in like if one != written.lower()])
         town = made if made in british else town
@@ -335,13 +429,19 @@ def birth_date(draw: Random, value: str) -> str:
     def other(part: re.Match[str]) -> str:
         text = part[0]
         if part["year"]:
-            return f"{(int(text) + draw.choice((-3, -2, -1, 1, 2, 3))) % 10 ** len(text):0{len(text)}}"
+            return (
+                f"{(int(text) + draw.choice((-3, -2, -1, 1, 2, 3))) % 10 ** len(text):0{len(text)}}"
+            )
         if part["compact"]:
             return f"{1 + draw.randrange(12):02}{1 + draw.randrange(28):02}"
         if part["number"]:
-            day = draw.choice(next((days for days in _DAYS if int(part["number"]) in days), _DAYS[-1]))
+            day = draw.choice(
+                next((days for days in _DAYS if int(part["number"]) in days), _DAYS[-1])
+            )
             ending = {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day // 10 != 1 else 0, "th")
-            return f"{day:0{len(part['number']) if text[0] == '0' else 1}}" + (ending if part["ordinal"] else "")
+            return f"{day:0{len(part['number']) if text[0] == '0' else 1}}" + (
+                ending if part["ordinal"] else ""
+            )
         if part["word"]:
             return draw.choice(names.word_lists()["day_en"])
         if part["name"]:
@@ -416,15 +516,24 @@ _ACCOUNTS = {"HANDLE": handle, "WECHAT": wechat, "EMAIL_ADDRESS": email, "URL": 
 # Telephone: the ranges of `structured/words/phones.toml`; elsewhere zeros in front. Ids and accounts begin with zeros
 # unless they fail a check digit or are of a form that nobody has; QQ numbers have ten digits and begin with 6 to 9;
 # plates hold an I, which they leave out.
-_CODES = "|".join(map(str, sorted(COUNTRY_CODE_TO_REGION_CODE)))  # in front of eleven digits or more
-_ELSEWHERE = ({"form": f"(?=.{{11}})((?:00)?(?:{_CODES}))[0-9]*", "then": [["00"]]}, {"form": ".*", "then": [["00"]]})
+_CODES = "|".join(
+    map(str, sorted(COUNTRY_CODE_TO_REGION_CODE))
+)  # in front of eleven digits or more
+_ELSEWHERE = (
+    {"form": f"(?=.{{11}})((?:00)?(?:{_CODES}))[0-9]*", "then": [["00"]]},
+    {"form": ".*", "then": [["00"]]},
+)
 
 
 def has_valid_check_digit(value: str) -> bool:
     """Whether a value has a right check digit of any kind that fits its length."""
     value = value.upper()
     ours = value.isdigit() and (luhn(value) or (len(value) in (10, 11) and medicare(value)))
-    return ours or iban.is_valid(value, check_country=False) or any(kind.is_valid(value) for kind in (nhs, rtn, tfn))
+    return (
+        ours
+        or iban.is_valid(value, check_country=False)
+        or any(kind.is_valid(value) for kind in (nhs, rtn, tfn))
+    )
 
 
 def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 0) -> str:
@@ -441,7 +550,11 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
     letters = scramble(draw, compact[: len(compact) - len(compact.lstrip(ascii_lowercase))])
     for _ in range(_FEW_DRAWS):
         rows = read_data(Path(__file__).with_name("unused_numbers.toml"))["unused"]
-        front = _chinese_id(draw, compact) if card else _front(draw, rows, f"{kind} {compact}") or f"{letters}0"
+        front = (
+            _chinese_id(draw, compact)
+            if card
+            else _front(draw, rows, f"{kind} {compact}") or f"{letters}0"
+        )
         made = (front + scramble(draw, compact[len(front) :]))[: len(compact)]
         if not has_valid_check_digit(made):
             break
@@ -451,7 +564,9 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
 def _front(draw: Random, rows: Iterable[Mapping[str, Any]], value: str) -> str:
     """What another value begins with, by the first row that fits: its groups, and one of each of its lists."""
     fitting = ((found, row["then"]) for row in rows if (found := re.fullmatch(row["form"], value)))
-    return next(("".join([*found.groups(""), *map(draw.choice, then)]) for found, then in fitting), "")
+    return next(
+        ("".join([*found.groups(""), *map(draw.choice, then)]) for found, then in fitting), ""
+    )
 
 
 def _chinese_id(draw: Random, compact: str) -> str:
@@ -459,7 +574,9 @@ def _chinese_id(draw: Random, compact: str) -> str:
     region = f"{draw.choice((11, 13, 32, 33, 34, 36, 37, 41, 42, 43, 44, 50, 51, 61))}0{draw.randrange(1, 4)}"
     born = f"{compact[6:9]}{draw.randrange(10)}{draw.randrange(1, 13):02}{draw.randrange(1, 29):02}"
     number = f"{region}0{draw.randrange(1, 6)}{born}{draw.randrange(1000):03}"
-    return number + draw.choice([digit for digit in digits if digit != ric.calc_check_digit(number)])
+    return number + draw.choice(
+        [digit for digit in digits if digit != ric.calc_check_digit(number)]
+    )
 
 
 def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
@@ -467,6 +584,9 @@ def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
     if not compact.isdigit():
         return scramble(draw, compact)
     ranges = read_table("phones")["fictional"] if attempt < _FEW_DRAWS else ()
-    rows = [*(row for own in (language, "abroad") for row in ranges if row["language"] == own), *_ELSEWHERE]
+    rows = [
+        *(row for own in (language, "abroad") for row in ranges if row["language"] == own),
+        *_ELSEWHERE,
+    ]
     made = _front(draw, rows, compact)[: len(compact)]
     return made + scramble(draw, compact[len(made) :])

@@ -31,7 +31,11 @@ def sections(name: str) -> dict[str, frozenset[str]]:
         if line.startswith("["):
             here = found.setdefault(line.strip("[] "), set())
         elif not line.startswith("#"):
-            here.update(word.strip() for word in (line.split("|") if "|" in line else line.split()) if word.strip())
+            here.update(
+                word.strip()
+                for word in (line.split("|") if "|" in line else line.split())
+                if word.strip()
+            )
     return {section: frozenset(words) for section, words in found.items()}
 
 

@@ -1,0 +1,1 @@
+"""Exports of programs in which people write to each other."""

@@ -1,0 +1,46 @@
+"""How large what others made may be, so that no file or server takes the memory or the time of this machine.
+
+Each bound lies far above real data, and can be raised by an environment variable that its message names.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from h2htalk.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound: `variable` is the environment variable that replaces its default."""
+
+    variable: str
+    default: int
+    unit: str
+
+    @property
+    def value(self) -> int:
+        """The bound that holds. Raises ConfigError where the variable is no number above 0."""
+        text = os.environ.get(self.variable, "").strip()
+        if not text:
+            return self.default
+        if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text) > 0):
+            raise ConfigError(
+                f"{self.variable} must be a whole number above 0; correct it, or unset it"
+            )
+        return int(text)
+
+    def message(self, what: str) -> str:
+        """What to say of something that passes the bound."""
+        value = self.value
+        return f"{what} of more than {value:,} {self.unit}; where that is right, set {self.variable}={4 * value}"
+
+
+LINE = Bound(
+    "H2HTALK_LARGEST_LINE", 1 << 26, "bytes"
+)  # of a text file, a field of a table, a row of Parquet
+COLUMNS = Bound("H2HTALK_MOST_COLUMNS", 10_000, "columns")
+REPLY = Bound("H2HTALK_LARGEST_REPLY", 1 << 28, "bytes")  # of an annotation server, of the Hub
+DOWNLOAD = Bound("H2HTALK_LARGEST_DOWNLOAD", 1 << 33, "bytes")  # a file of the Hub
+LISTING = Bound("H2HTALK_MOST_LISTED", 1_000_000, "entries")  # of what a server lists in pages

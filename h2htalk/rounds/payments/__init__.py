@@ -1,0 +1,1 @@
+"""What a round pays its annotators, and what the platform pays them by itself."""

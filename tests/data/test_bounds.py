@@ -1,0 +1,281 @@
+"""Files and servers of others are read in bounded memory and time, and what passes a bound is one line."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import subprocess
+import sys
+import textwrap
+import time
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from h2htalk.curation.anonymize.engine.user_recognizers import read_registry
+from h2htalk.curation.gather.records import file_records
+from h2htalk.data.bounded.bounds import COLUMNS, LISTING, Bound
+from h2htalk.data.parquet import read_parquet, write_parquet
+from h2htalk.errors import ConfigError, DataError, RoundError
+from h2htalk.integrations.label_studio.client import LabelStudioClient
+from h2htalk.rounds.argilla import client as annotation_client
+from h2htalk.rounds.argilla.client import ServerClient
+from support.doubles.loopback import DRIPS, Answer, HttpServer
+
+LONG = "x" * (2 << 20)
+_COUNT = """
+import resource, sys
+from pathlib import Path
+from h2htalk.curation.gather.records import file_records
+path = Path(sys.argv[1])
+base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+count, message = 0, ""
+try:
+    for _ in file_records(path, lambda size: None, (0, path.stat().st_size)):
+        count += 1
+except Exception as error:
+    message = f"{type(error).__name__}: {error}"
+peak = resource.getrusage(resource.RUSAGE_SELF)
+print(count, (peak.ru_maxrss - base) >> 10, peak.ru_utime + peak.ru_stime, message, sep="\\t")
+"""
+
+
+def _read(path: Path) -> tuple[int, int, float, str]:
+    """Records, MiB beside what was loaded, seconds of a processor, and the error, of a process that reads a file."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(_COUNT), str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    count, memory, seconds, message = done.stdout.rstrip("\n").split("\t")
+    return int(count), int(memory), float(seconds), message
+
+
+@pytest.mark.parametrize("form", ["repeated", "repeated in a list", "different"])
+def test_a_small_parquet_file_that_unfolds_is_read_in_little_memory(
+    form: str, tmp_path: Path
+) -> None:
+    """68 KiB took 2.1 GB: the texts of a batch were decoded together."""
+    texts = [LONG if form != "different" else LONG + str(number) for number in range(200)]
+    values: Any = [[{"content": text}] for text in texts] if "list" in form else texts
+    pq.write_table(
+        pa.table({"text": values}), tmp_path / "a.parquet", compression="zstd", use_dictionary=True
+    )
+    assert (tmp_path / "a.parquet").stat().st_size < 200_000
+    count, memory, _, message = _read(tmp_path / "a.parquet")
+    assert not message
+    assert count == 200
+    assert memory < 300
+
+
+def test_a_row_of_parquet_that_is_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("H2HTALK_LARGEST_LINE", "1000")
+    pq.write_table(pa.table({"id": ["a"], "text": [LONG]}), tmp_path / "a.parquet")
+    with pytest.raises(
+        DataError,
+        match=r"a\.parquet: a row of more than 1,000 bytes.*set H2HTALK_LARGEST_LINE=4000",
+    ):
+        list(read_parquet(tmp_path / "a.parquet"))
+    with pytest.raises(DataError, match=r"a\.parquet: a row of more than 1,000 bytes"):
+        list(file_records(tmp_path / "a.parquet", lambda size: None, (0, 1)))
+
+
+def test_rows_of_all_types_are_read_as_before(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": "a",
+            "n": 1,
+            "f": 0.5,
+            "b": b"\xff",
+            "l": ["x", "y"],
+            "s": {"k": "v", "z": None},
+            "d": {"1": [2]},
+        },
+        {"id": "b", "n": None, "f": None, "b": None, "l": [], "s": None, "d": {}},
+    ]
+    write_parquet(tmp_path / "a.parquet", rows, ["d"])
+    assert [row for _, row in read_parquet(tmp_path / "a.parquet")] == rows
+
+
+def test_a_table_of_one_line_is_refused_before_it_is_read_whole(tmp_path: Path) -> None:
+    """A gigabyte of one line, 1 MB as .csv.gz, was read whole."""
+    with gzip.open(tmp_path / "a.csv.gz", "wb", compresslevel=1) as file:
+        file.write(b"id,text\n")
+        for _ in range(100):
+            file.write(b"x" * (1 << 20))
+    _, memory, _, message = _read(tmp_path / "a.csv.gz")
+    assert message.startswith("DataError")
+    assert "a line of more than 67,108,864 bytes" in message
+    assert memory < 400
+
+
+def test_white_space_in_json_takes_no_memory(tmp_path: Path) -> None:
+    """Each piece of white space was kept, and searched again with the next: quadratic."""
+    with gzip.open(tmp_path / "a.json.gz", "wb", compresslevel=1) as file:
+        file.write(b'[{"id": "a"},')
+        for _ in range(100):
+            file.write(b" " * (1 << 20))
+        file.write(b'{"id": "b"}]')
+    count, memory, seconds, message = _read(tmp_path / "a.json.gz")
+    assert not message
+    assert count == 2
+    assert memory < 60
+    assert seconds < 20
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_table_of_too_many_columns_is_refused_quickly(repeated: bool, tmp_path: Path) -> None:
+    """300,000 columns: each name was counted among all others."""
+    names = ["a" if repeated else f"c{number}" for number in range(300_000)]
+    (tmp_path / "a.csv").write_text(",".join(names) + "\n", encoding="utf-8")
+    began = time.process_time()
+    with pytest.raises(
+        DataError, match=r"a table of more than 10,000 columns; .* set H2HTALK_MOST_COLUMNS=40000"
+    ):
+        list(file_records(tmp_path / "a.csv", lambda size: None, (0, 1)))
+    assert time.process_time() - began < 5
+
+
+def test_a_bound_is_raised_by_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"c{number}" for number in range(10_001)]
+    (tmp_path / "a.csv").write_text(
+        ",".join(names) + "\n" + ",".join(names) + "\n", encoding="utf-8"
+    )
+    monkeypatch.setenv(COLUMNS.variable, "40000")
+    assert len(list(file_records(tmp_path / "a.csv", lambda size: None, (0, 1)))) == 1
+    for wrong in ("-1", "many", "0", "1e9", "9" * 30):
+        monkeypatch.setenv(COLUMNS.variable, wrong)
+        with pytest.raises(
+            ConfigError, match="H2HTALK_MOST_COLUMNS must be a whole number above 0"
+        ):
+            _ = Bound(COLUMNS.variable, 1, "columns").value
+
+
+def test_yaml_aliases_are_refused(tmp_path: Path) -> None:
+    """Ten lines of aliases unfold into a billion entries."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    (tmp_path / "r.yaml").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(ConfigError, match="an alias") as raised:
+        read_registry(tmp_path / "r.yaml")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["recognizers: 2026-99-99", "recognizers: " + "[" * 5000, "a: &a [*a]", "? {a: b}: c"],
+)
+def test_odd_yaml_is_one_line(content: str, tmp_path: Path) -> None:
+    (tmp_path / "r.yaml").write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"r\.yaml"):
+        read_registry(tmp_path / "r.yaml")
+
+
+class OddServer(HttpServer):
+    """An annotation server whose pages never end, or whose objects lack what a real one has."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind, self.numbers = kind, itertools.count()
+
+    def serve(self, method: str, target: str, headers: Message, body: bytes) -> Answer | str:
+        if target.startswith("/api/version"):
+            return Answer({"release": "1.23.0"})
+        if self.kind == "new pages":
+            return Answer({"tasks": [{"id": next(self.numbers)} for _ in range(500)]})
+        if self.kind == "same page":
+            return Answer({"tasks": [{"id": 1}]})
+        if self.kind == "no id":
+            return Answer({"tasks": [{"name": "a"}]})
+        if self.kind == "texts":
+            return Answer({"tasks": "many"})
+        if self.kind == "deep":
+            return Answer("[" * 100_000, headers={"content-type": "application/json"})
+        return Answer(json.dumps([1]) if self.kind == "list" else "null")
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LISTING.variable, "5000")
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("kind", ["new pages", "same page", "no id", "texts"])
+def test_a_server_whose_listing_is_odd_ends_in_one_line(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OddServer(kind) as server:
+        monkeypatch.setenv("LABEL_STUDIO_URL", server.url)
+        monkeypatch.setenv("LABEL_STUDIO_API_KEY", "a-key-of-the-owner-77")
+        client = LabelStudioClient.open(0.1, lambda _, key: {})
+        with pytest.raises(RoundError) as raised:
+            client.pages("/api/tasks", "tasks")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["list", "null", "deep"])
+def test_a_listing_that_is_no_object_is_an_empty_one(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OddServer(kind) as server:
+        monkeypatch.setenv("LABEL_STUDIO_URL", server.url)
+        monkeypatch.setenv("LABEL_STUDIO_API_KEY", "a-key-of-the-owner-77")
+        client = LabelStudioClient.open(0.1, lambda _, key: {})
+        assert client.pages("/api/tasks", "tasks") == []
+
+
+def test_a_reply_that_drips_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that sends a byte now and then kept a command for ever: each byte began the timeout again."""
+
+    class Dripping(httpx.SyncByteStream):
+        def __iter__(self) -> Any:
+            while True:
+                time.sleep(0.01)
+                yield b" "
+
+    monkeypatch.setattr(annotation_client, "LONGEST_REQUEST", 0.2)
+    http = httpx.Client(
+        transport=httpx.MockTransport(lambda request: httpx.Response(200, stream=Dripping()))
+    )
+    client = ServerClient(http, "http://server", "owner", 0.1)
+    began = time.monotonic()
+    with pytest.raises(RoundError, match=r"does not answer \(ReadTimeout\)"):
+        client.get("http://server/api/v1/me")
+    assert time.monotonic() - began < 30
+
+
+class DrippingServer(HttpServer):
+    """An annotation server that says its version, and then drips in a way."""
+
+    def __init__(self, drip: str) -> None:
+        super().__init__()
+        self.drip = drip
+
+    def serve(self, method: str, target: str, headers: Message, body: bytes) -> Answer | str:
+        return Answer({"version": "2.8.0"}) if target.endswith("version") else self.drip
+
+
+@pytest.mark.parametrize("drip", DRIPS)
+def test_a_server_that_drips_before_the_body_ends(
+    drip: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of a request was counted between parts of a body, and never in a head."""
+    with DrippingServer(drip) as server:
+        monkeypatch.setenv("ARGILLA_API_URL", server.url)
+        monkeypatch.setenv("ARGILLA_API_KEY", "a-key-of-the-owner-77")
+        client = ServerClient.open(0.1, lambda _, key: {"trust_env": False})
+        monkeypatch.setattr(annotation_client, "LONGEST_REQUEST", 0.2)
+        began = time.monotonic()
+        with pytest.raises(RoundError, match=r"does not answer \(ReadTimeout\)"):
+            client.get("/api/v1/me")
+        assert client.ask_search_engine("/api/v1/status") is None
+    assert time.monotonic() - began < 5

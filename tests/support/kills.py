@@ -1,0 +1,127 @@
+"""Stop work before one of its writes, in this process or with a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from h2htalk.data.files import AppendLog
+
+KILLED = 137
+# Python's audit events for changes of a folder: a kill may come before each of them.
+CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"}
+
+
+def wait_until(
+    true: Callable[[], object], otherwise: str = "it never holds", seconds: float = 30.0
+) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.01)
+
+
+def wait_for(process: subprocess.Popen[str], count: Callable[[], int], least: int = 1) -> None:
+    wait_until(lambda: process.poll() is not None or count() >= least)
+
+
+def kill_when(process: subprocess.Popen[str], count: Callable[[], int], least: int = 1) -> None:
+    wait_for(process, count, least)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL, "it ended by itself"
+
+
+def stored_replies(path: Path) -> list[str]:
+    """The ids of the replies in a call store, by whole lines only."""
+    lines = map(json.loads, path.read_bytes().split(b"\n")[:-1] if path.exists() else ())
+    return [line["id"] for line in lines if "text" in line]
+
+
+def interrupted_at(write: int, work: Callable[[], object]) -> bool:
+    """Interrupt before write number `write` of whole files and of appended lines; False where it finished first."""
+    left = iter(range(write))
+
+    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+        def writing(*given: Any, **options: Any) -> Any:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return real(*given, **options)
+
+        return writing
+
+    replace, append = counted(os.replace), counted(AppendLog.append)
+    with patch.object(os, "replace", replace), patch.object(AppendLog, "append", append):
+        try:
+            work()
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Run in a process that gets kill -9 before its `step`-th change of a file; False where it finished first."""
+
+    def watched() -> None:
+        left = iter(range(step))
+
+        def watch(event: str, args: tuple[object, ...]) -> None:
+            changes = event in CHANGES or (
+                event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT
+            )
+            if changes and next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(watch)
+        work()
+
+    return killed_in(watched)
+
+
+def states_of(work: Callable[[], object], folder: Path, into: Path) -> list[Path]:
+    """Run in a process of its own; returns copies of a folder as a kill before each change of a file leaves it."""
+
+    def watched() -> None:
+        copying = False
+
+        def watch(event: str, args: tuple[object, ...]) -> None:
+            nonlocal copying
+            changes = event in CHANGES or (
+                event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT
+            )
+            if changes and not copying and folder.is_dir():
+                copying = True
+                number = len(os.listdir(into))
+                shutil.copytree(folder, into / f"{number:05}")
+                copying = False
+
+        sys.addaudithook(watch)
+        try:
+            work()
+        except BaseException:  # noqa: BLE001  shown here, and the test fails
+            traceback.print_exc()
+            os._exit(KILLED)
+
+    into.mkdir()
+    assert not killed_in(watched)
+    return sorted(into.iterdir())
+
+
+def killed_in(work: Callable[[], object]) -> bool:
+    """Run in a process of its own; whether the work ended it with `KILLED`, or it was killed."""
+    if not (child := os.fork()):
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (KILLED, -signal.SIGKILL)
