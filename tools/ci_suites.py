@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +37,25 @@ ALWAYS = (
 )
 # In the environments of the oldest versions and of the newest Python, tests of the extras left out may be skipped.
 MAY_SKIP = {"lowest", "test-newest"}
+
+
+@dataclass(frozen=True, slots=True)
+class DebianPackages:
+    """Packages that a suite needs, and the commands by which they are known to be there."""
+
+    commands: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+DEBIAN_PACKAGES = {
+    "live-workbook": DebianPackages(
+        commands=("soffice",), packages=("libreoffice-calc", "fonts-noto-cjk")
+    ),
+    "live-argilla": DebianPackages(
+        commands=("redis-server", "java"), packages=("redis-server", "default-jre-headless")
+    ),
+    "live-scale": DebianPackages(commands=("sbatch", "munged"), packages=("slurm-wlm", "munge")),
+}
 
 # Commits of so many hours before HEAD's own time count as one change.
 CHANGE_HOURS = 12
@@ -151,6 +171,16 @@ def missing_part(suite: Suite, environment: Mapping[str, str]) -> str:
     if suite.target == "live-argilla" and not environment.get("H2HTALK_OPENSEARCH"):
         return "H2HTALK_OPENSEARCH is not set"
     return ""
+
+
+def debian_packages(suite: Suite) -> tuple[str, ...]:
+    """Return the Debian packages that a suite needs and this machine lacks; only root can install them."""
+    needed = DEBIAN_PACKAGES.get(suite.target)
+    if needed is None or os.geteuid() != 0:
+        return ()
+    if all(shutil.which(command) for command in needed.commands):
+        return ()
+    return needed.packages
 
 
 def end_group(process: subprocess.Popen[str], grace: float = GRACE) -> None:
@@ -298,6 +328,10 @@ def run_by_turns(
         if expected_end > latest_end:
             report.left_out.append(f"{name}: it would end in minute {expected_end / 60:.0f}")
             continue
+        packages = debian_packages(suite)
+        if packages:
+            install = ("tools/twice.sh", "tools/install_debian.sh", *packages)
+            run(install, LAST_END - clock.seconds(), environment)
         no_skip = "0" if suite.target in MAY_SKIP else "1"
         limit = min(INSTALLATION + 2 * row, LAST_END - clock.seconds())
         result = run_step(

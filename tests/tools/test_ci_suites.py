@@ -289,6 +289,23 @@ def test_the_first_of_the_others_has_more_time_than_the_rest(
     assert len(lines_of(output, "left out")) == 2
 
 
+def test_a_suite_brings_the_debian_packages_that_are_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    suite = ci_suites.Suite(target="live-workbook", seconds=60, paths=())
+    commands: dict[str, str] = {}
+    monkeypatch.setattr(ci_suites.shutil, "which", commands.get)
+    monkeypatch.setattr(ci_suites.os, "geteuid", lambda: 0)
+    assert ci_suites.debian_packages(suite) == ("libreoffice-calc", "fonts-noto-cjk")
+    commands["soffice"] = "/usr/bin/soffice"
+    assert ci_suites.debian_packages(suite) == ()
+    commands.clear()
+    monkeypatch.setattr(ci_suites.os, "geteuid", lambda: 1000)
+    assert ci_suites.debian_packages(suite) == (), "only root can install them"
+    _, suites = ci_suites.read_times(ROOT / ".ci" / "times")
+    assert ci_suites.DEBIAN_PACKAGES.keys() <= {row.target for row in suites}
+
+
 def test_the_order_of_the_others_is_drawn_by_the_commit() -> None:
     suites = [ci_suites.Suite(target=name, seconds=1, paths=()) for name in "abcdef"]
     first = {ci_suites.draw_order(suites, f"{number:040x}")[0].target for number in range(60)}
