@@ -518,8 +518,11 @@ def found_pair(found: Correlations, level: str, a: str, b: str) -> CorrelatedPai
 def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_path: Path) -> None:
     scores = load_run(folder / "m1").scores().to_pylist()
     rated = [(row, [1 + n % 5, 1 + n % 3]) for n, row in enumerate(scores) if n % 3]
-    lines = [f"{row['id']},{row['sample']},{one}" for row, ratings in rated for one in ratings]
-    (tmp_path / "ratings.csv").write_text("\n".join(["id,sample,rating", *lines]))
+    lines = ["id,sample,annotator,rating"]
+    for row, (by_ana, by_bo) in rated:
+        reply = f"{row['id']},{row['sample']}"
+        lines += [f"{reply},ana,{by_ana}", f"{reply},bo,{by_bo}"]
+    (tmp_path / "ratings.csv").write_text("\n".join(lines))
     pair = found_pair(
         correlate([folder / "m1"], ratings=tmp_path / "ratings.csv"), "item", "rouge_l", HUMAN
     )
@@ -528,6 +531,39 @@ def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_p
     )
     assert pair.value == pytest.approx(expected.statistic, abs=1e-12)
     assert (pair.n, pair.clusters, pair.low < pair.value < pair.high) == (len(rated), 6, True)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("heading", "first", "second", "advice"),
+    [
+        ("id,annotator,rating", "ITEM,ana,5", "ITEM,ana,1", "keep the one that counts"),
+        ("id,rating", "ITEM,5", "ITEM,1", "or name who gave each in a column `annotator`"),
+        ("id,sample,rating", "ITEM,1,5", "ITEM,1,1", "or name who gave each in a column"),
+    ],
+)
+def test_a_persons_old_and_new_rating_of_a_reply_are_not_averaged(
+    heading: str, first: str, second: str, advice: str, folder: Path, tmp_path: Path
+) -> None:
+    """A history of ratings was averaged, and rho fell from .98 to -.30; `judge calibrate` refused the same file."""
+    text = "\n".join((heading, first, second))
+    item = load_run(folder / "m0").items().to_pylist()[0]["id"]
+    path = tmp_path / "ratings.csv"
+    path.write_text(text.replace("ITEM", item))
+    message = f"{path}:3: a second rating of this reply by the same annotator, after {path}:2; "
+    with pytest.raises(DataError) as raised:
+        correlate([folder / "m0"], ratings=path)
+    assert message in str(raised.value)
+    assert advice in str(raised.value)
+
+
+def test_the_only_sample_of_an_item_is_the_item(tmp_path: Path) -> None:
+    """A rating of sample 0 and one without a sample counted as two replies of a run with one answer an item."""
+    baseline_run(tmp_path / "run", limit=11)
+    item = load_run(tmp_path / "run").items().to_pylist()[0]["id"]
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"id,sample,rating\n{item},,5\n{item},0,1\n")
+    with pytest.raises(DataError, match="a second rating of this reply by the same annotator"):
+        correlate([tmp_path / "run"], ratings=path)
 
 
 def test_a_rating_without_a_sample_is_of_the_items_mean_and_runs_are_averaged(
