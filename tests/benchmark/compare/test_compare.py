@@ -35,6 +35,7 @@ from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
+from h2htalk.benchmark.sign_flips import NO_INTERVAL
 from h2htalk.benchmark.studies.run_study import load_study, run_study
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
@@ -111,7 +112,7 @@ def test_items_of_one_run_and_items_that_changed_are_named_and_not_compared() ->
     )
     # The unscored item of B has 30 in A: B - A is -30 with it at 0, and +70 with it at 100.
     worst = f"with the unscored at 0 or 100, the mean of 153 items is {-30 / 153:+.2f} to {70 / 153:+.2f}"
-    assert pair.notes == (worst,)
+    assert pair.notes == (worst, NO_INTERVAL)
     pair = both(run_of(), run_of(edited=FIRST, items="2"), by_metric=True).pairs[0]
     assert (pair.changed, pair.headline.result.items) == ((FIRST,), len(ALL) - 1)
     assert "items (1, 2)" in pair.notes[0]
@@ -327,6 +328,30 @@ def one_pair(a: Path, b: Path, *metrics: str | None, scale: str = "0-1") -> Pair
 def score_table(path: Path, scores: Mapping[str, Any]) -> Path:
     path.write_text("id,score\n" + "".join(f"{name},{score}\n" for name, score in scores.items()))
     return path
+
+
+@pytest.mark.parametrize("number", [4, 5, 9])
+def test_a_constant_difference_has_no_interval_in_any_form(number: int, tmp_path: Path) -> None:
+    """Ten points more on each item gave "+10.00 to +10.00", and "0.00 could have been found" beside p .062."""
+    first = {f"i{item}": round(0.07 * item, 2) for item in range(number)}
+    second = {item: round(score + 0.1, 2) for item, score in first.items()}
+    compared = compare(
+        score_table(tmp_path / "a.csv", first), score_table(tmp_path / "b.csv", second)
+    )
+    result = compared.pairs[0].headline.result
+    assert (result.low, result.high, result.detectable, result.effect) == (None,) * 4
+    write_comparison(compared, tmp_path)
+    reason = "no interval where all differences are equal"
+    for form in ("terminal", "json", "latex"):
+        text = to_text(compared, form)
+        assert reason in " ".join(text.split()), form
+        assert "to +10.00" not in text
+        assert "could have been found" not in text
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert reason in page
+    assert "10.00 to" not in page
+    (row,) = csv.DictReader(io.StringIO(to_text(compared, "csv")))
+    assert (row["difference"][:2], row["low"], row["high"]) in {("10", "", ""), ("9.", "", "")}
 
 
 def test_an_id_makes_no_line_of_its_own(tmp_path: Path) -> None:
