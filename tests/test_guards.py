@@ -160,6 +160,7 @@ def test_no_imports_run_in_circles() -> None:
 BENCHMARK_ORDER = (
     "sign_flips",
     "statistics",
+    "all_pairs",
     "observations",
     "raters",
     "paired_observations",
@@ -178,6 +179,7 @@ BENCHMARK_ORDER = (
     "judge.rubric",
     "judge.judgements",  # the ratings that scoring joins
     "summarize",
+    "report.leaderboard",  # ranks runs by their items' values
     "score_run",
     "evaluate",
     "judge",  # asks judges, and scores again

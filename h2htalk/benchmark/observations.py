@@ -296,17 +296,12 @@ LEAST_CLUSTERS = 6  # of an interval: with fewer, no sign-flip test reaches p .0
 def shift(
     result: ClusteredResult | None, p: float = 1.0, times: float = 100.0, digits: int = 1
 ) -> str:
-    """`-5.9 (-9.6 to -2.4), p .001`, with an adjusted p; no interval of few clusters, and none without width."""
+    """`-5.9 (-9.6 to -2.4), p .001`, with an adjusted p; no interval of few clusters or equal differences."""
     if result is None:
         return NONE
     low = result.low
     high = result.high
-    known = (
-        result.clusters >= LEAST_CLUSTERS
-        and low is not None
-        and high is not None
-        and high - low > 1e-12
-    )
+    known = result.clusters >= LEAST_CLUSTERS and low is not None and high is not None
     ends = _ends(result, times, digits, "+") if known else ""
     return f"{times * result.value:+.{digits}f}{ends}, p {p_text(p)}"
 

@@ -29,6 +29,11 @@ EXACT = 12  # clusters up to which all sign flips are tried
 SIGNS_AT_ONCE = 1 << 21  # signs drawn at once
 LEVEL = 0.05  # an interval holds what is not rejected at this level
 _SAME = 1e-12  # relative: sums that differ by less are equal
+EQUAL = 1e-9  # relative: differences that vary by less are equal but for rounding
+NO_INTERVAL = (
+    "no interval where all differences are equal, which does not say how much others would vary, or with fewer than "
+    "six clusters: no test of so few rejects any"
+)
 _LEAST = float(np.nextafter(0.0, 1.0))  # the smallest number above 0
 
 
@@ -36,7 +41,8 @@ _LEAST = float(np.nextafter(0.0, 1.0))  # the smallest number above 0
 class SignFlips:
     """Two-sided p of the test that a mean is 0, and the 95 % interval of the mean.
 
-    The ends are None where no value could be rejected, as with fewer than six clusters, and where all totals are 0.
+    The ends are None where no value could be rejected, as with fewer than six clusters, and where all differences are
+    equal: the test then rejects every other value, although nothing is known of how they vary.
     """
 
     p: float
@@ -97,7 +103,8 @@ def sign_flips(totals: tuple[float, ...], weights: tuple[float, ...]) -> SignFli
     reached = np.abs(sums.totals) >= _least_sum(t[moving])
     low, high = _kept_between(sums, mean, reached)
     p = sums.p(int(reached.sum()))
-    if math.isinf(low) or math.isinf(high):
+    width = high - low
+    if math.isinf(width) or width <= EQUAL * abs(mean):
         return SignFlips(p, None, None)
     return SignFlips(p, float(low), float(high))
 

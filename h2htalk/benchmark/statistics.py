@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.benchmark.sign_flips import SignFlips, sign_flips
+from h2htalk.benchmark.sign_flips import EQUAL, SignFlips, sign_flips
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import UPPER, Interval, t_quantile, wilson_interval, z_quantile
@@ -275,9 +275,8 @@ class Cell:
 Row = Mapping[str, Cell]  # of Table 2, by the figures of `figure_weights`
 
 
-Value = tuple[
-    str, float | None
-]  # of an item: its group (a subtask or a tag), and a value in [0, 1] or None
+# Of an item: its group (a subtask or a tag), and a value in [0, 1] or None.
+Value = tuple[str, float | None]
 
 
 def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
@@ -438,7 +437,7 @@ class PairedResult:
     def low(self) -> float | None:
         """The lower end of the 95 % interval: what the sign-flip test does not reject, so that it fits `p`.
 
-        None with fewer than six clusters, of which the test rejects nothing, and where all differences are 0.
+        None with fewer than six clusters, of which the test rejects nothing, and where all differences are equal.
         """
         return self._flips.low
 
@@ -513,9 +512,10 @@ def paired_result(
         for name, values in deviations.items()
     )
     deviation = math.sqrt(spread) * unit
+    noise = EQUAL * max(abs(difference.value) for difference in differences)
     result = PairedResult(
         mean=mean,
-        effect=mean / deviation if deviation > 0 else None,
+        effect=mean / deviation if deviation > noise else None,
         error=None,
         df=None,
         items=len(differences),
@@ -542,7 +542,7 @@ def paired_result(
         if alone > 0
         else float(sum(df for _, df in parts))
     )
-    return replace(result, error=error, df=df)
+    return replace(result, error=error if error > noise else 0.0, df=df)
 
 
 def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]:

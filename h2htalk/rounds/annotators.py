@@ -218,13 +218,17 @@ def _require_distinct_names(annotators: Sequence[Annotator], path: Path) -> None
 
 
 def _require_distinct_participants(annotators: Sequence[Annotator], path: Path) -> None:
-    """Raise RoundError if a participant of Prolific has two names: they would be paid twice."""
+    """Raise RoundError if a participant of Prolific has two names: they would be paid twice.
+
+    Ids that differ only in case or in the width of characters are one id.
+    """
     names: dict[str, str] = {}
     for annotator in annotators:
-        participant = annotator.participant_id
+        participant = unicodedata.normalize("NFKC", annotator.participant_id).casefold()
         if participant and participant in names:
             raise RoundError(
-                f"{path}: participant_id {quoted(participant)} occurs twice, as {quoted(names[participant])} and "
-                f"{quoted(annotator.name)}; a participant is one annotator"
+                f"{path}: participant_id {quoted(annotator.participant_id)} occurs twice, as "
+                f"{quoted(names[participant])} and {quoted(annotator.name)}; a participant is one annotator: keep the "
+                "name that has answers, and leave out the other"
             )
         names[participant] = annotator.name

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from h2htalk.data.files import write_jsonl
-from h2htalk.errors import RoundError
+from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.annotators import Annotator, read_annotators
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.participants import add_annotator
@@ -113,6 +114,38 @@ def test_a_participant_is_one_annotator(tmp_path: Path) -> None:
     )
     with pytest.raises(RoundError, match="participant_id '5f0a' occurs twice, as 'ana' and 'bo'"):
         read_annotators(path, b"salt")
+
+
+@pytest.mark.parametrize("second", ["5f0a", "5F0A", "5f０a"])
+def test_every_way_into_a_round_refuses_a_participant_under_two_names(
+    server: ArgillaDouble, tmp_path: Path, second: str
+) -> None:
+    """An id that was typed in capitals under a second name gave two votes of three, and two lines of bonus."""
+    heading = "name,languages,crisis,participant_id"
+    ana, bo = "ana,en,yes,5f0a", f"bo,en,yes,{second}"
+    items = tmp_path / "items.jsonl"
+    write_jsonl(items, [item(n) for n in range(3)])
+    two_names = export(tmp_path / "two_names.csv", ana, bo, heading=heading)
+    opening = ("round", "open", "crowd", items, "--overlap", "1", "--annotators", two_names)
+    done = h2htalk_here(*opening, "--out", tmp_path / "refused")
+    message = (
+        f"participant_id {quoted(second)} occurs twice, as 'ana' and 'bo'; a participant is one"
+    )
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "refused").exists()
+    alone = export(tmp_path / "alone.csv", ana, heading=heading)
+    options = {"annotators": str(alone), "overlap": 1}
+    open_round(make_spec("crowd", str(items), options), tmp_path / "round")
+    later = export(tmp_path / "later.csv", bo, heading=heading)
+    with pytest.raises(RoundError, match=re.escape(message)):
+        reopen_round(tmp_path / "round", annotators=later)
+    (annotator,) = RoundFolder(tmp_path / "round").annotators()
+    assert annotator.name == "ana"
+    on_server = opened_on_server(tmp_path / "server")
+    add_annotator(on_server.path, "ana", {"participant_id": "5f0a"})
+    with pytest.raises(RoundError, match=re.escape(message)):
+        add_annotator(on_server.path, "bo", {"participant_id": second})
 
 
 def test_a_round_of_an_export_says_who_is_done(tmp_path: Path) -> None:

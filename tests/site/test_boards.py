@@ -9,11 +9,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from h2htalk.benchmark.all_pairs import AllPairs, compare_all_pairs
 from h2htalk.benchmark.sign_flips import sign_flip_p
 from h2htalk.benchmark.statistics import Values
 from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.site.boards import AllPairs, boards_of, compare_all_pairs, size_class, size_of
+from h2htalk.site.boards import boards_of, size_class, size_of
 from support.boards import made_runs, made_source, made_split, made_values, sources_of
 from support.tables import table
 

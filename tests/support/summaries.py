@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,15 +13,23 @@ import numpy as np
 from h2htalk.benchmark import statistics
 from h2htalk.benchmark import summarize as summaries
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, item_score, score_answers
+from h2htalk.benchmark.metrics.composite import (
+    METRIC_COLUMNS,
+    Metrics,
+    SampleScore,
+    item_score,
+    score_answers,
+)
 from h2htalk.benchmark.metrics.lexical import LexicalScores
 from h2htalk.benchmark.replies.reply_endings import count_endings, ending_warnings
 from h2htalk.benchmark.report.page_items import ItemView
+from h2htalk.benchmark.run import Run, RunInputs
 from h2htalk.benchmark.run_facts import RunFacts, answer_warnings
 from h2htalk.benchmark.statistics import Cell, Difference, NullClass
 from h2htalk.benchmark.summarize import Scored
 from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, Usage
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
@@ -105,6 +116,26 @@ def made_summary(
         "warnings": (),
     }
     return Summary(**{**fields, **changes})
+
+
+def made_run(values: Values | None = None, model: str = "server:m", **changes: Any) -> Run:
+    """A run of `made_summary`, in which each item is a cluster of its own and has its value in `values`."""
+    values = same_values(0.4) if values is None else values
+    by_subtask = defaultdict[str, list[Scenario]](list)
+    for scenario in load_split("mini@1").scenarios:
+        by_subtask[scenario.subtask].append(replace(scenario, provenance={}))
+    scenarios: list[Scenario] = []
+    scores = {}
+    for name, numbers in values.items():
+        for scenario, number in zip(by_subtask[name], numbers, strict=False):
+            metrics = {} if number is None else dict.fromkeys((*METRIC_COLUMNS, "ss"), number)
+            unscored = "timeout" if number is None else None
+            sample = SampleScore(scenario.id, 0, metrics, unscored=unscored)
+            scores[scenario.id] = item_score(scenario.id, [sample])
+            scenarios.append(scenario)
+    split = Split(name="made", version="1", scenarios=tuple(scenarios), personas={})
+    data = RunInputs(RunFolder(Path("made")), None, split, None)
+    return Run(data, made_summary(values, model, **changes), {}, scores)
 
 
 class FirstLetters:

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -62,6 +62,7 @@ def read_labels(run: Run, path: Path) -> Labels:
     if path.is_dir():
         return read_round_ratings(run, path)
     labels: dict[SampleKey, dict[str, float]] = {}
+    lines: dict[tuple[Hashable, str], str] = {}
     ids = {shown: s for s in run.data.split.scenarios for shown in (s.id, harmless_cell(s.id))}
     for where, row in read_rows(path):
         if (
@@ -90,16 +91,30 @@ def read_labels(run: Run, path: Path) -> Labels:
             )
         names = ("rating",) if "rating" in row else qualities_of(scenario.subtask)
         if any(row.get(name) for name in names):  # rows that were not filled in are none
-            own = labels.setdefault(key, {})
             annotator = row.get("annotator", "")
-            if annotator in own:
-                raise DataError(
-                    f"{where}: a second label of this answer by the same annotator; see `annotator`"
-                )
-            own[annotator] = fmean(
+            require_first_rating(lines, key, annotator, where)
+            labels.setdefault(key, {})[annotator] = fmean(
                 read_number(row.get(n, ""), f"{where}: {n}", 0, HIGHEST) for n in names
             )
     return labels
+
+
+def require_first_rating(
+    lines: dict[tuple[Hashable, str], str], reply: Hashable, annotator: str, where: str
+) -> None:
+    """Note the line of an annotator's rating of a reply. Raises DataError for a second one, naming both lines.
+
+    `lines` holds the line of each rating that was read before, by reply and annotator.
+    """
+    earlier = lines.setdefault((reply, annotator), where)
+    if earlier == where:
+        return
+    advice = "keep the one that counts"
+    if not annotator:
+        advice += ", or name who gave each in a column `annotator`"
+    raise DataError(
+        f"{where}: a second rating of this reply by the same annotator, after {earlier}; {advice}"
+    )
 
 
 def read_number(cell: str, where: str, least: float = -math.inf, most: float = math.inf) -> float:

@@ -25,6 +25,7 @@ from h2htalk.benchmark.compare.scored_items import (
 from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED
 from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report.charts import Mark, interval_plot
+from h2htalk.benchmark.sign_flips import NO_INTERVAL
 from h2htalk.benchmark.statistics import (
     Difference,
     PairedResult,
@@ -208,11 +209,8 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
             )
     pairs = [_pair(a, b) for b in counted_items("comparing runs", others)]
     adjusted: dict[tuple[int, str], float] = {}
-    for family in (
-        CELLS,
-        AVERAGES,
-        HEADLINE,
-    ):  # p is adjusted for all figures of a family in all pairs
+    # p is adjusted for all figures of a family in all pairs.
+    for family in (CELLS, AVERAGES, HEADLINE):
         adjusted |= holm(
             {
                 (n, r.key): r.p
@@ -286,7 +284,10 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
         )
     notes.extend(_typography(a, b, moved))
     counts = tuple(_counts(run, len(moved)) for run in (a, b))
-    return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, changed, tuple(notes), counts)
+    rows = tuple(_rows(moved))
+    if any(row.result.low is None for row in rows):
+        notes.append(NO_INTERVAL)
+    return Pair(b, rows, tuple(moved), only_a, only_b, changed, tuple(notes), counts)
 
 
 def _typography(a: ScoredItems, b: ScoredItems, moved: Sequence[Moved]) -> Iterator[str]:
@@ -392,20 +393,9 @@ def figures_table(comparison: Comparison) -> Table:
     for b, row in ((one.b, row) for one in comparison.pairs for row in one.rows):
         r = row.result
         begin = (b.label, row.key, row.family, row.a, row.b)
-        rows.append(
-            (
-                *begin,
-                r.mean,
-                r.low,
-                r.high,
-                row.p,
-                row.p_holm,
-                r.effect,
-                r.detectable,
-                r.items,
-                r.clusters,
-            )
-        )
+        difference = (r.mean, r.low, r.high, row.p, row.p_holm)
+        size = (r.effect, r.detectable, r.items, r.clusters)
+        rows.append((*begin, *difference, *size))
     return Table("", FIELDS, rows)
 
 
@@ -442,10 +432,8 @@ def _notes(pair: Pair) -> Iterator[str]:
         )
         yield f"{title_of(row.key)}: no difference shown (p {p}{could})."
     yield from pair.notes
-    if any(row.result.low is None for row in pair.rows):
-        yield "no interval where all differences are 0, or with fewer than six clusters: no test of so few rejects any"
-    if any(row.result.error is None for row in pair.rows):
-        yield "detects is empty where all differences are 0, or where a subtask has one item or one cluster of items"
+    if any(row.result.detectable is None for row in pair.rows):
+        yield "detects is empty where all differences are equal, or a subtask has one item or one cluster of items"
     for side, counts in zip("AB", pair.counts, strict=True):
         why = ", ".join(f"{reason} {n:,}" for reason, n in counts["reasons"].items())
         shown = ", ".join(f"{what} {n:,}" for what, n in counts.items() if what != "reasons")
@@ -465,7 +453,7 @@ def to_text(comparison: Comparison, format: str) -> str:
         return figures_table(comparison).to_csv()
     tables = [pair_table(comparison, pair) for pair in comparison.pairs]
     if format == "latex":
-        return "\n".join(replace(table, notes=_METHODS).to_latex() for table in tables)
+        return "\n".join(_latex_table(table) for table in tables)
     if format == "terminal":
         parts = [f"A: {comparison.a.label} on {comparison.a.split}; {comparison.metric}, times 100"]
         for table, pair in zip(tables, comparison.pairs, strict=True):
@@ -496,6 +484,12 @@ def to_text(comparison: Comparison, format: str) -> str:
         "spreads": dict(comparison.spreads),
     }
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def _latex_table(table: Table) -> str:
+    """A pair's table for a paper: of its notes those on the figures alone."""
+    of_figures = (NO_INTERVAL, *_METHODS)
+    return replace(table, notes=[note for note in table.notes if note in of_figures]).to_latex()
 
 
 def _spreads(comparison: Comparison) -> Iterator[tuple[str, str]]:
@@ -598,9 +592,8 @@ def plan(
     sd = row.error * math.sqrt(row.items)
     df = row.df / row.items
     own, samples = _within(pair.moved, pair.headline.key)
-    own = min(
-        own, sd**2 * samples
-    )  # by chance answers can vary more than their means say; the runs' own sd holds
+    # By chance answers can vary more than their means say; the runs' own sd holds.
+    own = min(own, sd**2 * samples)
     between = sd**2 - own / samples
     counts = sorted({*SAMPLES, samples}) if samples > 1 else (samples,)
     needed = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
 from pathlib import Path
 from statistics import fmean
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from h2htalk.benchmark.calibration.labels import read_number
+from h2htalk.benchmark.calibration.labels import read_number, require_first_rating
 from h2htalk.benchmark.compare.comparison import title_of
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, item_score
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, item_score
 from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
@@ -25,7 +25,8 @@ from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.text.tables import Table
 
-# Of a reply by (item, sample), one for each annotator; the sample is None where a table does not tell them apart.
+# Of a reply by (item, sample), one for each annotator; the sample is None where a table or a run does not tell them
+# apart.
 Ratings = dict[tuple[str, int | None], list[float]]
 
 
@@ -51,27 +52,35 @@ def _read_benchmarks(
 
 
 def _read_ratings(path: Path | None, runs: Sequence[Run]) -> list[Ratings]:
-    found: list[Ratings] = [{} for _ in runs]
+    """Read each run's ratings; raise DataError, naming both lines, where one annotator rates a reply twice."""
+    ratings: list[Ratings] = [{} for _ in runs]
+    lines: dict[tuple[Hashable, str], str] = {}
     for where, row in read_rows(path) if path else ():
         if missing := {"id", "rating", *(["run"] if len(runs) > 1 else [])} - row.keys():
             raise ConfigError(
                 f"{path}: lacks the column {listed(sorted(missing))}; it has {listed(list(row))}"
             )
-        at = _run_named(row["run"], runs, where) if "run" in row else 0
-        item = None if at is None else runs[at].item_scores.get(row["id"])
-        samples = (
-            {}
-            if item is None
-            else {"": None, **{str(one.sample): one.sample for one in item.samples}}
-        )
-        if at is None or (sample := row.get("sample", "")) not in samples:
+        index = _run_named(row["run"], runs, where) if "run" in row else 0
+        item = None if index is None else runs[index].item_scores.get(row["id"])
+        samples = {} if item is None else _samples_by_cell(item)
+        cell = row.get("sample", "")
+        if index is None or cell not in samples:
             raise DataError(
                 f"{where}: no run that is named here has such an item or sample: {quoted(row)}"
             )
-        found[at].setdefault((row["id"], samples[sample]), []).append(
-            read_number(row["rating"], f"{where}: rating")
-        )
-    return found
+        reply = (row["id"], samples[cell])
+        require_first_rating(lines, (index, reply), row.get("annotator", ""), where)
+        rating = read_number(row["rating"], f"{where}: rating")
+        ratings[index].setdefault(reply, []).append(rating)
+    return ratings
+
+
+def _samples_by_cell(item: ItemScore) -> dict[str, int | None]:
+    """What a cell `sample` names: a sample, or None for the item; the only sample of an item is the item."""
+    samples: dict[str, int | None] = {"": None}
+    for scored in item.samples:
+        samples[str(scored.sample)] = scored.sample if len(item.samples) > 1 else None
+    return samples
 
 
 def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
@@ -157,7 +166,8 @@ def correlate(
     """Correlate the figures of scored runs by rank: over items and dialogues within each run, over models.
 
     Args:
-        ratings: a CSV file of people's ratings of replies: `id`, `rating` and, where needed, `sample` and `run`.
+        ratings: a CSV file of people's ratings of replies: `id`, `rating` and, where needed, `annotator`, `sample` and
+            `run`; one rating of a reply by each annotator.
         other_scores: a CSV file of other benchmarks, a row a model (named as in tables, as its run's folder or as
             the model alone) and a column a benchmark.
 

@@ -312,7 +312,7 @@ class _MarginTest:
             return []
         needed = items_for_margin(self.worse, self.margin, self.alpha)
         if needed is None:
-            return ["nothing differs"]
+            return ["nothing differs" if self.worse.mean == 0 else "the differences do not vary"]
         shown = f"a run that is no worse is shown to be less than {self.margin:g} worse"
         return [f"{shown} four times in five with {needed:,} items"]
 

@@ -85,7 +85,7 @@ def items_for_rise(rate: float, risen: float, alpha: float, per_cluster: float =
 
 def detectable_shift(worse: PairedResult, alpha: float) -> float | None:
     """The worsening of a mean that as many items find four times in five; None where none of them varies."""
-    if worse.error is None or worse.df is None:
+    if not worse.error or worse.df is None:
         return None
     return (t_quantile(worse.df, 1 - alpha) + t_quantile(worse.df, POWER)) * worse.error
 
@@ -100,9 +100,9 @@ def upper_end(worse: PairedResult, alpha: float) -> float:
 def items_for_margin(worse: PairedResult, margin: float, alpha: float) -> int | None:
     """How many items show four times in five that a run that is no worse is less than a margin worse.
 
-    None where nothing differs.
+    None where no difference varies.
     """
-    if worse.error is None or worse.df is None:
+    if not worse.error or worse.df is None:
         return None
     sd = worse.error * math.sqrt(worse.items)
     return math.ceil(((z_quantile(1 - alpha) + z_quantile(POWER)) * sd / margin) ** 2)

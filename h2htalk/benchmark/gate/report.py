@@ -18,6 +18,7 @@ from h2htalk.benchmark.gate.policy import MEASURES
 from h2htalk.benchmark.observations import Figure, p_text, percent, score
 from h2htalk.benchmark.observed_run import ObservedRun
 from h2htalk.benchmark.raters import Raters, describe_raters, describe_rule
+from h2htalk.benchmark.sign_flips import NO_INTERVAL
 from h2htalk.benchmark.statistics import PairedResult
 from h2htalk.benchmark.studies.judge_agreement import LEAST_OF_LANGUAGE, LEAST_POINTS, agreement_of
 from h2htalk.benchmark.studies.report.raters_tables import judge_note
@@ -124,6 +125,8 @@ def _notes(report: GateReport) -> Iterator[str]:
     )
     yield "p is adjusted (Holm)."
     yield _detects_note(report)
+    if any(_lacks_interval(verdict.worse) for verdict in report.verdicts):
+        yield NO_INTERVAL
     yield "Intervals are 95 %, two-sided and not adjusted, so that one may exclude 0 beside a p above .05."
     yield "yes: no worsening was shown, which is no proof that there is none: detects says what would have been found."
     if report.run.study in ("sap", "logs"):
@@ -135,6 +138,11 @@ def _notes(report: GateReport) -> Iterator[str]:
         untested = sum(verdict.word == NOT_TESTED for verdict in report.verdicts)
         number = counted(untested, "criterion was", "criteria were")
         yield f"incomplete, and no yes: {number} not tested; the reasons stand above"
+
+
+def _lacks_interval(worse: PairedResult | None) -> bool:
+    """Whether runs differ on average, and the difference has no interval."""
+    return worse is not None and worse.mean != 0 and worse.low is None
 
 
 def _nobody_read(report: GateReport) -> str:

@@ -1,7 +1,8 @@
 """Rank runs among each other, and list them next to the paper's Table 2.
 
 The paper's items, prompts and judge are not public, so a run on another split is never ranked among its rows. Your own
-runs are ranked only where their protocols agree and they are complete.
+runs are ranked only where their protocols agree and they are complete, in each column by `benchmark.all_pairs`: runs
+that the paired test does not tell apart can share a rank. The paper's rows have no items, and are ranked as printed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 
+import numpy as np
 from rich.console import Console
 
+from h2htalk.benchmark.all_pairs import PLACES, rank_by_figure
 from h2htalk.benchmark.report.cell_text import format_with_interval
 from h2htalk.benchmark.report.paper_rows import paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2 import (
@@ -23,17 +26,20 @@ from h2htalk.benchmark.report.table2 import (
     TableRow,
     model_rows,
     rows_table,
+    table_row,
 )
 from h2htalk.benchmark.report.terminal import PlainConsole
-from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.run import Run, load_run
+from h2htalk.benchmark.statistics import Values, clusters_of
+from h2htalk.benchmark.summarize import judged_value
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.model_names import without_paths
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.settings import AnyPath, as_path
 from h2htalk.data.signature import rescoring_advice
 from h2htalk.errors import ConfigError, listed, quoted
 from h2htalk.progress import counted_items
 
-PLACES = 3
 # The least width for all columns with two decimals, and with one decimal; narrower ones show averages alone.
 FULL = 145
 COMPACT = 130
@@ -91,38 +97,41 @@ def leaderboard(
         ConfigError: `runs` is no list of paths, there is no such metric, or a run was scored without an embedder.
         DataError: a folder holds no scored run, or one that was edited since.
     """
-    summaries = [
-        load_run(as_path(run, "runs")).summary for run in counted_items("reading runs", runs)
-    ]
-    return rank_runs(summaries, paper, metric)
+    loaded = []
+    for path in counted_items("reading runs", runs):
+        run = load_run(as_path(path, "runs"))
+        # Ranks need scores alone, and many runs would fill the memory with texts.
+        loaded.append(replace(run, answers={}))
+    return rank_runs(loaded, paper, metric)
 
 
-def rank_runs(
-    runs: Sequence[Summary], paper: bool = False, metric: str | None = None
-) -> Leaderboard:
-    """Group runs by protocol, and the paper's rows by size class, and mark the top three of each group."""
+def rank_runs(runs: Sequence[Run], paper: bool = False, metric: str | None = None) -> Leaderboard:
+    """Group runs by protocol, and the paper's rows by size class, and mark ranks 1 to 3 of each group."""
     if metric not in (None, "s"):
         raise ConfigError(
             f"--metric {quoted(metric)}: a leaderboard is by s, or without --metric by its main tables"
         )
-    without_s = [run.model for run in runs if run.measure != "s"]
+    without_s = [run.summary.model for run in runs if run.summary.measure != "s"]
     if metric and without_s:
         raise ConfigError(
             f"{listed(without_s)}: scored without an embedder; `h2htalk score RUN --embedder NAME` gives S"
         )
-    distinct: list[Summary] = []
+    distinct: list[Run] = []
+    summaries: list[Summary] = []
     dropped = []
     for run in runs:
-        if metric or run.measure != "s":  # J needs S
-            run = run.without_judgements()
-        if run in distinct:
-            dropped.append(run.model)
+        summary = run.summary
+        if metric or summary.measure != "s":  # J needs S
+            summary = summary.without_judgements()
+        if summary in summaries:
+            dropped.append(summary.model)
         else:
-            distinct.append(run)
+            summaries.append(summary)
+            distinct.append(replace(run, summary=summary))
     paper_groups = []
     if paper:
         for size_class, rows in groupby(paper_rows(), key=lambda row: row.group):
-            paper_groups.append(Group(size_class, _ranked(list(rows))))
+            paper_groups.append(Group(size_class, _ranked_as_printed(list(rows))))
     return Leaderboard(_run_groups(distinct), tuple(paper_groups), tuple(dropped))
 
 
@@ -139,19 +148,64 @@ def by_protocol(runs: Sequence[Summary]) -> list[list[Summary]]:
     return groups
 
 
-def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
+def _run_groups(runs: Sequence[Run]) -> tuple[Group, ...]:
     groups = []
-    protocols = by_protocol(runs)
+    by_summary = {id(run.summary): run for run in runs}
+    protocols = by_protocol([run.summary for run in runs])
     for members in protocols:
         labels = labels_of(members)
         rows_by_run = []
-        for run, label in zip(members, labels, strict=True):
-            rows_by_run.append(model_rows(replace(run, model=label)))
-        rows = list(chain(*sorted(rows_by_run, key=_sort_key)))
+        marks_by_run = _rank_marks([by_summary[id(summary)] for summary in members])
+        for summary, label, marks in zip(members, labels, marks_by_run, strict=True):
+            main, *variants = model_rows(replace(summary, model=label))
+            rows_by_run.append([replace(main, marks=marks), *variants])
+        rows = tuple(chain(*sorted(rows_by_run, key=_sort_key)))
         title = f"protocol {members[0].signature.fingerprint}"
         note = _difference_note(protocols[0][0], members[0])
-        groups.append(Group(title, _ranked(rows), note))
+        groups.append(Group(title, rows, note))
     return tuple(groups)
+
+
+def _rank_marks(members: Sequence[Run]) -> list[dict[str, int]]:
+    """The ranks 1 to 3 of each run by column; incomplete runs, people's and a single run get none."""
+    marks: list[dict[str, int]] = [{} for _ in members]
+    competing = []
+    for index, run in enumerate(members):
+        row = table_row(run.summary)
+        if row.complete and row.source == "run":
+            competing.append(index)
+    if len(competing) < 2:
+        return marks
+    columns = [column.key for column in COLUMNS]
+    values = item_values([members[index] for index in competing])
+    for key, ranks in rank_by_figure(columns, *values).items():
+        for index, rank in zip(competing, ranks, strict=True):
+            if rank <= PLACES:
+                marks[index][key] = rank
+    return marks
+
+
+def item_values(runs: Sequence[Run]) -> tuple[Values, list[str], list[str]]:
+    """The main figure of each item (0 to 1) in each run, by the items' ids; and each item's subtask and cluster."""
+    scenarios: dict[str, Scenario] = {}
+    for run in runs:
+        scenarios |= {scenario.id: scenario for scenario in run.data.split.scenarios}
+    items = [scenarios[name] for name in sorted(scenarios)]
+    values = np.full((len(items), len(runs)), math.nan)
+    for column, run in enumerate(runs):
+        summary = run.summary
+        for row, item in enumerate(items):
+            score = run.item_scores.get(item.id)
+            if score is None:
+                continue
+            if summary.judged:
+                value = judged_value(item, score)
+            else:
+                value = getattr(score, summary.measure)
+            if value is not None:
+                values[row, column] = value
+    clusters = clusters_of(items)
+    return values, [item.subtask for item in items], [clusters[item.id] for item in items]
 
 
 def _difference_note(reference: Summary, run: Summary) -> str:
@@ -197,16 +251,12 @@ def _sort_key(rows: Sequence[TableRow]) -> tuple[bool, float, str]:
     return not row.complete, math.inf if headline is None else -headline, row.model
 
 
-def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
-    """Mark the first three places in each column. Figures that print alike share a place; incomplete rows, people's,
-    variants and a single row get none."""
-    competing = [row for row in rows if row.complete and row.source != "human" and not row.variant]
-    if len(competing) < 2:
-        return tuple(rows)
+def _ranked_as_printed(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
+    """Mark the first three places in each column of the paper's rows; figures that print alike share a place."""
     marks: dict[int, dict[str, int]] = {id(row): {} for row in rows}
     for column in COLUMNS:
         values = {}
-        for row in competing:
+        for row in rows:
             value = row.value(column.key)
             if value is not None:
                 values[id(row)] = round(value, 2)

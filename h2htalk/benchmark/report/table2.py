@@ -76,6 +76,11 @@ def has_levels(row: Row) -> bool:
 
 Source = Literal["run", "human", "baseline", "paper"]
 PLACE_SIGNS = ("", "¹", "²", "³")  # the signs of the places in a group
+_PLACES = " ".join(PLACE_SIGNS[1:])
+RANK_RULE = (
+    "rank 1 to 3 in a column: one more than the number of runs that the paired test shows to be better, p adjusted "
+    "(Holm) for all pairs. Runs that it does not tell apart can share a rank."
+)
 # Where the interval of a figure stands: after it, in a line of its own below, after it as its two ends, nowhere.
 IntervalPlace = Literal["beside", "below", "ends", ""]
 
@@ -275,6 +280,8 @@ def _table_notes(rows: Sequence[TableRow], has_runs: bool, as_ends: bool) -> lis
             )
         if not all(row.judged for row in rows):
             notes.append(UNJUDGED)
-    if any(row.marks for row in rows):
-        notes.append(f"{' '.join(PLACE_SIGNS[1:])} first, second and third of a group.")
+    if any(row.marks and row.source == "paper" for row in rows):
+        notes.append(f"{_PLACES} first, second and third of a group of the paper's, as printed.")
+    if any(row.marks and row.source == "run" for row in rows):
+        notes.append(f"{_PLACES} {RANK_RULE}")
     return notes

@@ -274,7 +274,10 @@ def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
     for text, message in (
         ("id,rating\nnobody,1\n", "l.csv:2: the run has no answer '0' to an item 'nobody'"),
         ("id,rating\nITEM,5.5\n", "rating is '5.5'; write a number from 0 to 5"),
-        ("id,rating\nITEM,4\nITEM,3\n", "l.csv:3: a second label of this answer"),
+        (
+            "id,rating\nITEM,4\nITEM,3\n",
+            r"l\.csv:3: a second rating of this reply .*, after .*l\.csv:2",
+        ),
         ("id,rating\nITEM,\n", "holds no rating of an item that has a judge's score"),
     ):
         (tmp_path / "l.csv").write_text(text.replace("ITEM", ids_of(run)[0]))

@@ -35,6 +35,7 @@ from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
+from h2htalk.benchmark.sign_flips import NO_INTERVAL
 from h2htalk.benchmark.studies.run_study import load_study, run_study
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
@@ -111,7 +112,7 @@ def test_items_of_one_run_and_items_that_changed_are_named_and_not_compared() ->
     )
     # The unscored item of B has 30 in A: B - A is -30 with it at 0, and +70 with it at 100.
     worst = f"with the unscored at 0 or 100, the mean of 153 items is {-30 / 153:+.2f} to {70 / 153:+.2f}"
-    assert pair.notes == (worst,)
+    assert pair.notes == (worst, NO_INTERVAL)
     pair = both(run_of(), run_of(edited=FIRST, items="2"), by_metric=True).pairs[0]
     assert (pair.changed, pair.headline.result.items) == ((FIRST,), len(ALL) - 1)
     assert "items (1, 2)" in pair.notes[0]
@@ -329,6 +330,30 @@ def score_table(path: Path, scores: Mapping[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.parametrize("number", [4, 5, 9])
+def test_a_constant_difference_has_no_interval_in_any_form(number: int, tmp_path: Path) -> None:
+    """Ten points more on each item gave "+10.00 to +10.00", and "0.00 could have been found" beside p .062."""
+    first = {f"i{item}": round(0.07 * item, 2) for item in range(number)}
+    second = {item: round(score + 0.1, 2) for item, score in first.items()}
+    compared = compare(
+        score_table(tmp_path / "a.csv", first), score_table(tmp_path / "b.csv", second)
+    )
+    result = compared.pairs[0].headline.result
+    assert (result.low, result.high, result.detectable, result.effect) == (None,) * 4
+    write_comparison(compared, tmp_path)
+    reason = "no interval where all differences are equal"
+    for form in ("terminal", "json", "latex"):
+        text = to_text(compared, form)
+        assert reason in " ".join(text.split()), form
+        assert "to +10.00" not in text
+        assert "could have been found" not in text
+    page = (tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert reason in page
+    assert "10.00 to" not in page
+    (row,) = csv.DictReader(io.StringIO(to_text(compared, "csv")))
+    assert (row["difference"][:2], row["low"], row["high"]) in {("10", "", ""), ("9.", "", "")}
+
+
 def test_an_id_makes_no_line_of_its_own(tmp_path: Path) -> None:
     """A line end in an id of somebody's log printed a verdict below the table."""
     a, b = (
@@ -518,8 +543,11 @@ def found_pair(found: Correlations, level: str, a: str, b: str) -> CorrelatedPai
 def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_path: Path) -> None:
     scores = load_run(folder / "m1").scores().to_pylist()
     rated = [(row, [1 + n % 5, 1 + n % 3]) for n, row in enumerate(scores) if n % 3]
-    lines = [f"{row['id']},{row['sample']},{one}" for row, ratings in rated for one in ratings]
-    (tmp_path / "ratings.csv").write_text("\n".join(["id,sample,rating", *lines]))
+    lines = ["id,sample,annotator,rating"]
+    for row, (by_ana, by_bo) in rated:
+        reply = f"{row['id']},{row['sample']}"
+        lines += [f"{reply},ana,{by_ana}", f"{reply},bo,{by_bo}"]
+    (tmp_path / "ratings.csv").write_text("\n".join(lines))
     pair = found_pair(
         correlate([folder / "m1"], ratings=tmp_path / "ratings.csv"), "item", "rouge_l", HUMAN
     )
@@ -528,6 +556,39 @@ def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_p
     )
     assert pair.value == pytest.approx(expected.statistic, abs=1e-12)
     assert (pair.n, pair.clusters, pair.low < pair.value < pair.high) == (len(rated), 6, True)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("heading", "first", "second", "advice"),
+    [
+        ("id,annotator,rating", "ITEM,ana,5", "ITEM,ana,1", "keep the one that counts"),
+        ("id,rating", "ITEM,5", "ITEM,1", "or name who gave each in a column `annotator`"),
+        ("id,sample,rating", "ITEM,1,5", "ITEM,1,1", "or name who gave each in a column"),
+    ],
+)
+def test_a_persons_old_and_new_rating_of_a_reply_are_not_averaged(
+    heading: str, first: str, second: str, advice: str, folder: Path, tmp_path: Path
+) -> None:
+    """A history of ratings was averaged, and rho fell from .98 to -.30; `judge calibrate` refused the same file."""
+    text = "\n".join((heading, first, second))
+    item = load_run(folder / "m0").items().to_pylist()[0]["id"]
+    path = tmp_path / "ratings.csv"
+    path.write_text(text.replace("ITEM", item))
+    message = f"{path}:3: a second rating of this reply by the same annotator, after {path}:2; "
+    with pytest.raises(DataError) as raised:
+        correlate([folder / "m0"], ratings=path)
+    assert message in str(raised.value)
+    assert advice in str(raised.value)
+
+
+def test_the_only_sample_of_an_item_is_the_item(tmp_path: Path) -> None:
+    """A rating of sample 0 and one without a sample counted as two replies of a run with one answer an item."""
+    baseline_run(tmp_path / "run", limit=11)
+    item = load_run(tmp_path / "run").items().to_pylist()[0]["id"]
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"id,sample,rating\n{item},,5\n{item},0,1\n")
+    with pytest.raises(DataError, match="a second rating of this reply by the same annotator"):
+        correlate([tmp_path / "run"], ratings=path)
 
 
 def test_a_rating_without_a_sample_is_of_the_items_mean_and_runs_are_averaged(

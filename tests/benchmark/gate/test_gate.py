@@ -355,6 +355,18 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
     assert "no place" in report.verdicts[0].reasons[0]
 
 
+def test_a_constant_worsening_has_no_interval_in_a_gate() -> None:
+    """Ten cases that all got worse alike had the interval "+100 to +100 points"."""
+    report = judge_runs(run_of([1.0] * 50), run_of([0.0] * 50), HELD)
+    for text in (forms.to_markdown(report), forms.to_html(report)):
+        assert "+100 points" in text
+        assert "no interval where all differences are equal" in text
+    (criterion,) = json.loads(forms.to_json(report))["criteria"]
+    assert criterion["worse by"] == {"value": 1.0, "low": None, "high": None}
+    varied = judge_runs(run_of([1.0] * 45 + [0.0] * 5), run_of([0.0] * 50), HELD)
+    assert "no interval" not in forms.to_markdown(varied)
+
+
 def test_policies_that_could_never_say_no_are_refused(tmp_path: Path) -> None:
     for text, message in {
         "'cost'": "max",

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from h2htalk.benchmark.all_pairs import compare_all_pairs
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report import leaderboard, table2, table_files
@@ -27,6 +28,7 @@ from h2htalk.benchmark.report.page_items import ItemView
 from h2htalk.benchmark.report.paper_rows import check_paper, paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table_files import write_facts
 from h2htalk.benchmark.report.terminal import print_summary
+from h2htalk.benchmark.run import Run
 from h2htalk.benchmark.statistics import Cell, null_class
 from h2htalk.benchmark.summary import RunCounts, ScoreRows, Summary
 from h2htalk.chat.prices import Price, PriceList, Totals, dollars_text
@@ -42,6 +44,7 @@ from support.summaries import (
     FirstLetters,
     failed_item,
     made_item,
+    made_run,
     made_summary,
     mini_scenarios,
     same_values,
@@ -293,7 +296,7 @@ def test_latex_has_a_line_a_row_with_items_intervals_cautions_and_places() -> No
     row = made_summary(UNEVEN).rows.s
     assert f" & {row['overall'].value:.2f}¹ & " in lines[other]
     assert f" & {row['dialogue_avg'].value:.2f}³ & " in lines[other]
-    assert any("first, second and third" in line for line in lines)
+    assert any("rank 1 to 3 in a column" in line for line in lines)
 
 
 def lines_of(text: str) -> list[dict[str, str]]:
@@ -331,7 +334,7 @@ def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval
     assert (null["value"], null["n"], null["total"]) == ("50.0", "3", "4")
 
 
-def board_text(runs: Sequence[Summary], width: int, paper: bool = False) -> str:
+def board_text(runs: Sequence[Run], width: int, paper: bool = False) -> str:
     out = io.StringIO()
     leaderboard.print_leaderboard(
         leaderboard.rank_runs(runs, paper), Console(file=out, width=width)
@@ -339,9 +342,10 @@ def board_text(runs: Sequence[Summary], width: int, paper: bool = False) -> str:
     return out.getvalue()
 
 
-def placed(
-    runs: Sequence[Summary], metric: str | None = None
-) -> list[list[tuple[str, int | None]]]:
+NEAR = (0.31, 0.45, 0.38, 0.52, 0.36, 0.41, 0.48, 0.33, 0.55, 0.43, 0.39)  # of the subtasks in turn
+
+
+def placed(runs: Sequence[Run], metric: str | None = None) -> list[list[tuple[str, int | None]]]:
     groups = leaderboard.rank_runs(runs, metric=metric).runs
     return [[(row.model, row.marks.get("overall")) for row in group.rows] for group in groups]
 
@@ -369,14 +373,14 @@ def test_equal_figures_share_a_place() -> None:
 
 def test_complete_runs_of_one_protocol_are_ranked_best_first() -> None:
     """An incomplete run is never ranked, however good, and no run beside one of another protocol."""
-    broken = made_summary({**same_values(0.9), "dialogue_base": [0.9, None]}, model="broken")
-    runs = [made_summary(same_values(v), model=f"m{v}") for v in (0.2, 0.4, 0.3, 0.1)]
+    broken = made_run({**same_values(0.9), "dialogue_base": [0.9, None]}, model="broken")
+    runs = [made_run(same_values(v), model=f"m{v}") for v in (0.2, 0.4, 0.3, 0.1)]
     assert placed([broken, *runs]) == [
         [("m0.4", 1), ("m0.3", 2), ("m0.2", 3), ("m0.1", None), ("broken", None)]
     ]
     assert not leaderboard.rank_runs([broken, *runs]).runs[0].rows[4].marks
     assert "broken [INCOMPLETE, unjudged]" in board_text([broken], 140)
-    foreign = made_summary(
+    foreign = made_run(
         same_values(0.9), model="b", protocol={"embedder": "minilm@2"}, comparable=False
     )
     groups = leaderboard.rank_runs([runs[0], foreign]).runs
@@ -388,10 +392,25 @@ def test_complete_runs_of_one_protocol_are_ranked_best_first() -> None:
     assert groups[1].note.endswith("differs in embedder (bge-m3@1, minilm@2)")
 
 
+def test_runs_that_the_paired_test_does_not_tell_apart_share_a_rank() -> None:
+    """A lead of .02 points of 100 with p .78 was a first and a second place, and two first ones on the site."""
+    close = {name: [value, value + 0.1] for name, value in zip(SUBTASKS, NEAR, strict=True)}
+    turned = {name: [high, low] for name, (low, high) in close.items()}
+    turned["dialogue_base"] = [value + 0.01 for value in turned["dialogue_base"]]
+    runs = [made_run(close, "near"), made_run(turned, "best"), made_run(same_values(0.1), "far")]
+    assert placed(runs) == [[("best", 1), ("near", 1), ("far", 3)]]
+    (group,) = leaderboard.rank_runs(runs).runs
+    compared = compare_all_pairs(*leaderboard.item_values(runs))
+    assert compared is not None
+    assert compared.ranks == [1, 1, 3]
+    assert [row.marks["dialogue_base"] for row in group.rows] == [1, 1, 1]  # two items show nothing
+    assert "does not tell apart can share a rank" in " ".join(board_text(runs, 140).split())
+
+
 def test_runs_that_differ_in_the_judge_alone_are_ranked_by_s() -> None:
     """They were "not comparable", with no way to a table of S, which no judge touches."""
     runs = [
-        made_summary(same_values(v), model=m, protocol={"judge": m})
+        made_run(same_values(v), model=m, protocol={"judge": m})
         for m, v in (("a", 0.2), ("b", 0.4))
     ]
     assert (
@@ -400,16 +419,16 @@ def test_runs_that_differ_in_the_judge_alone_are_ranked_by_s() -> None:
         .note.endswith("; --metric s compares them without a judge")
     )
     assert placed(runs, metric="s") == [[("b", 1), ("a", 2)]]
-    lexical = [made_summary(model=m, measure="lexical", protocol={"judge": m}) for m in ("a", "b")]
+    lexical = [made_run(model=m, measure="lexical", protocol={"judge": m}) for m in ("a", "b")]
     assert len(leaderboard.rank_runs(lexical).runs) == 1  # without S there is no J either
     with pytest.raises(ConfigError, match="'rouge_l': a leaderboard is by s"):
-        leaderboard.rank_runs([made_summary(measure="lexical")], metric="rouge_l")
+        leaderboard.rank_runs([made_run(measure="lexical")], metric="rouge_l")
 
 
 def test_the_same_run_given_twice_is_shown_once_and_said() -> None:
     """It was ranked first and first against itself."""
-    assert placed([made_summary()] * 2) == [[("server:m", None)]]
-    assert "server:m: given more than once, shown once" in board_text([made_summary()] * 2, 100)
+    assert placed([made_run()] * 2) == [[("server:m", None)]]
+    assert "server:m: given more than once, shown once" in board_text([made_run()] * 2, 100)
 
 
 @pytest.mark.parametrize(
@@ -429,7 +448,7 @@ def test_the_board_has_as_many_columns_as_fit_and_names_every_model_in_full(
 
 
 def test_the_board_as_data_says_which_rows_are_the_papers() -> None:
-    board = leaderboard.rank_runs([made_summary()], True)
+    board = leaderboard.rank_runs([made_run()], True)
     rows = json.loads(table_files.table_text(board.rows, "json"))
     assert [row["source"] for row in rows] == ["run"] + ["paper"] * 37
     assert rows[1]["group"] == "1-8B (paper)"

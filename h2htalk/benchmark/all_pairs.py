@@ -1,0 +1,234 @@
+"""Runs compared by pairs: p of the paired test, ranks, and how sure the first three are.
+
+A rank is one more than the number of runs that the paired test shows to be better; runs that it does not tell apart can
+share one. The leaderboard (in each column) and the site rank by this rule. The functions take a matrix of items and
+runs, and know no run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from h2htalk.benchmark import statistics
+from h2htalk.benchmark.sign_flips import EXACT, FLIPS, SIGNS_AT_ONCE, sign_flip_p
+from h2htalk.benchmark.statistics import Values, figure_weights, holm
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.distributions import CONFIDENCE, UPPER
+from h2htalk.progress import counted_items
+
+ALPHA = 1 - CONFIDENCE
+FLIPS_A_PAIR = 100  # Holm multiplies p by the number of pairs, so the least p must fall with it
+PLACES = 3  # of which `first` gives the probability, and which tables mark
+_SAME = 1e-9  # figures of 0 to 100 that differ by less are equal
+
+
+@dataclass(frozen=True, slots=True)
+class AllPairs:
+    """Runs compared on the items that all of them have a value for.
+
+    Attributes:
+        figure: `overall` where all subtasks are there, else `items_mean`.
+        means: the mean of each run, 0 to 100.
+        p: by run and run, two-sided, adjusted by Holm over all pairs.
+        low, high: by run and run, the 95 % interval of the row's mean minus the column's by the bootstrap of clusters;
+            None with fewer than ten clusters, as is `first`.
+        first: the probability of each run to be among the first three by the same draws; runs that share the last place
+            share what is left of it. None where no more than three runs are compared.
+    """
+
+    figure: str
+    items: int
+    clusters: int
+    means: Values
+    p: Values
+    low: Values | None = None
+    high: Values | None = None
+    first: Values | None = None
+
+    @property
+    def apart(self) -> npt.NDArray[np.bool_]:
+        """Run x run: whether the test tells them apart."""
+        return self.p < ALPHA
+
+    @property
+    def ranks(self) -> list[int]:
+        """One more than the number of runs that are shown to be better."""
+        better = self.apart & (self.means[:, None] > self.means[None, :])
+        return [1 + int(number) for number in better.sum(axis=0)]
+
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """How many pairs are told apart, and how many there are."""
+        runs = len(self.means)
+        return int(self.apart.sum()) // 2, runs * (runs - 1) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """Items that all runs have a value for: `values` (items x runs, 0 to 1), and of each its subtask and cluster."""
+
+    values: Values
+    subtasks: Sequence[str]
+    clusters: Sequence[str]
+
+    def weights(self) -> dict[str, dict[str, float]]:
+        """The figures that these items have, as weights of subtasks."""
+        counts = {name: self.subtasks.count(name) for name in SUBTASKS if name in self.subtasks}
+        figures = figure_weights(counts)
+        return {key: names for key, names in figures.items() if counts.keys() >= names.keys()}
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterSums:
+    """A figure's items by subtask and cluster: the sums of each run, and the number of items."""
+
+    sums: Values
+    sizes: Values
+    shares: Values  # of each subtask in the figure
+
+    @property
+    def totals(self) -> Values:
+        """What each cluster adds to the figure of each run."""
+        item_weights = self.shares / self.sizes.sum(axis=1)
+        return np.asarray((item_weights[:, None, None] * self.sums).sum(axis=0))
+
+
+def compare_all_pairs(
+    values: Values, subtasks: Sequence[str], clusters: Sequence[str]
+) -> AllPairs | None:
+    """Compare runs by pairs; None for fewer than two, or where they have no item in common.
+
+    `values`: items x runs, 0 to 1; NaN where an item has none, which leaves it out for all runs. `subtasks` and
+    `clusters` are those of the items.
+    """
+    items = _common_items(values, subtasks, clusters)
+    if items is None:
+        return None
+    figures = items.weights()
+    figure = "overall" if "overall" in figures else "items_mean"
+    compared, summed = _compare_figure(items, figure, figures[figure])
+    if compared.clusters < statistics.FEW:
+        return compared
+    low, high, first = _bootstrap(summed.sums, summed.sizes, summed.shares)
+    return replace(compared, low=low, high=high, first=first)
+
+
+def rank_by_figure(
+    figures: Collection[str], values: Values, subtasks: Sequence[str], clusters: Sequence[str]
+) -> dict[str, list[int]]:
+    """Rank runs in those figures of Table 2 that their items have, by the same test as `compare_all_pairs`.
+
+    Returns figure -> the rank of each run; empty for fewer than two runs, or where they have no item in common.
+    """
+    items = _common_items(values, subtasks, clusters)
+    if items is None:
+        return {}
+    ranks = {}
+    weights = items.weights()
+    for figure in counted_items("ranking runs", [key for key in figures if key in weights]):
+        compared, _ = _compare_figure(items, figure, weights[figure])
+        ranks[figure] = compared.ranks
+    return ranks
+
+
+def _common_items(
+    values: Values, subtasks: Sequence[str], clusters: Sequence[str]
+) -> _Items | None:
+    """The items that all runs have a value for; None without any, or for fewer than two runs."""
+    complete = [int(index) for index in np.flatnonzero(~np.isnan(values).any(axis=1))]
+    if values.shape[1] < 2 or not complete:
+        return None
+    return _Items(
+        values=values[complete],
+        subtasks=[subtasks[index] for index in complete],
+        clusters=[clusters[index] for index in complete],
+    )
+
+
+def _compare_figure(
+    items: _Items, figure: str, weights: Mapping[str, float]
+) -> tuple[AllPairs, _ClusterSums]:
+    """Test all pairs in one figure, and return the sums that the test rests on."""
+    members = [index for index, name in enumerate(items.subtasks) if name in weights]
+    positions = {name: position for position, name in enumerate(weights)}
+    subtask_of = np.array([positions[items.subtasks[index]] for index in members])
+    cluster_names = np.array([items.clusters[index] for index in members], object)
+    distinct, cluster_of = np.unique(cluster_names, return_inverse=True)
+    sums = np.zeros((len(weights), len(distinct), items.values.shape[1]))
+    sizes = np.zeros((len(weights), len(distinct)))
+    np.add.at(sums, (subtask_of, cluster_of), 100 * items.values[members])
+    np.add.at(sizes, (subtask_of, cluster_of), 1)
+    shares = np.array(list(weights.values())) / math.fsum(weights.values())
+    summed = _ClusterSums(sums=sums, sizes=sizes, shares=shares)
+    totals = summed.totals
+    compared = AllPairs(
+        figure=figure,
+        items=len(members),
+        clusters=len(distinct),
+        means=totals.sum(axis=0),
+        p=_adjusted_p(totals),
+    )
+    return compared, summed
+
+
+def _adjusted_p(totals: Values) -> Values:
+    """Return p of `sign_flip_p` of each pair of columns, adjusted; the same flips serve all pairs."""
+    runs = totals.shape[1]
+    a, b = np.triu_indices(runs, 1)
+    differences = totals[:, a] - totals[:, b]
+    differences[np.abs(differences) < _SAME / len(totals)] = 0.0
+    rng = np.random.default_rng(0)
+    flips = max(FLIPS, FLIPS_A_PAIR * len(a))
+    least = np.abs(differences.sum(axis=0)) - _SAME
+    reached = np.ones(len(a))
+    rows = max(1, SIGNS_AT_ONCE // max(len(totals), len(a)))
+    for start in range(0, flips, rows):
+        bits = rng.integers(0, 2, size=(min(rows, flips - start), len(totals)), dtype=np.int8)
+        sums = (2.0 * bits - 1) @ totals
+        reached += np.concatenate(_count_reached(sums, least))
+    p_values = dict(enumerate((reached / (flips + 1)).tolist()))
+    for pair, pair_differences in enumerate(differences.T):
+        if np.count_nonzero(pair_differences) <= EXACT:
+            p_values[pair] = sign_flip_p(pair_differences)
+    adjusted = holm(p_values)
+    p = np.ones((runs, runs))
+    p[a, b] = p[b, a] = [adjusted[pair] for pair in range(len(a))]
+    return p
+
+
+def _count_reached(sums: Values, least: Values) -> list[npt.NDArray[np.int64]]:
+    """Count the flips that bring each pair's difference to its `least`; run by run is faster than all at once."""
+    counts = []
+    start = 0
+    for run in range(sums.shape[1]):
+        differences = np.abs(sums[:, run + 1 :] - sums[:, [run]])
+        end = start + differences.shape[1]
+        counts.append((differences >= least[start:end]).sum(axis=0))
+        start = end
+    return counts
+
+
+def _bootstrap(sums: Values, sizes: Values, shares: Values) -> tuple[Values, Values, Values | None]:
+    """Return `low`, `high` and `first` by draws of clusters: seeded, and the same clusters for all runs."""
+    _, n, runs = sums.shape
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial(n, np.full(n, 1 / n), statistics.DRAWS).astype(np.float64)
+    items = draws @ sizes.T
+    # A small subtask may be in no draw: the others then stand for it, in all runs alike.
+    weights = np.where(items > 0, shares, 0.0)
+    sums_of_draws = np.tensordot(draws, sums, (1, 1))
+    weighted = sums_of_draws * (weights / np.maximum(items, 1))[:, :, None]
+    figures = np.round(weighted.sum(axis=1) / weights.sum(axis=1, keepdims=True), 9)
+    rows = figures[:, :, None]
+    columns = figures[:, None, :]
+    low, high = np.quantile(rows - columns, (1 - UPPER, UPPER), axis=0)
+    if runs <= PLACES:
+        return low, high, None
+    above = (columns > rows).sum(axis=2)
+    level = (columns == rows).sum(axis=2)
+    return low, high, np.clip((PLACES - above) / level, 0, 1).mean(axis=0)
