@@ -35,7 +35,7 @@ CONTENT = {
     "": 3400,
     "analysis": 14000,
     "benchmark": 87500,
-    "chat": 30700,
+    "chat": 31100,
     "cli": 6800,
     "curation": 145700,
     "data": 29800,  # with what studies and planted replies share: points and numbers of a case

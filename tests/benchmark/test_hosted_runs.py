@@ -23,6 +23,7 @@ import pytest
 from h2htalk.benchmark.evaluate import estimate, evaluate
 from h2htalk.benchmark.report.cost_tables import costs_text
 from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.chat.batch import batch_runner
 from h2htalk.errors import ConfigError
 from support.doubles.providers import REFUSAL, ProviderServer, price_file
 from support.hosted_runs import (
@@ -116,6 +117,26 @@ def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(
         server.mend()
         run.run()
         assert [charge.batch for charge in server.charged()] == [False] * 3 + [True] * 8 + [False]
+        assert run.require_true_books().usd_paid == server.bill()
+
+
+@ANTHROPIC_FIRST
+def test_a_batch_run_whose_results_do_not_come_is_incomplete_and_goes_on_with_the_same_job(
+    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run bought its batch four times, scored nothing and ended with an error."""
+    monkeypatch.setattr(batch_runner, "RESULTS_WAIT", 0.5)
+    with ProviderServer() as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 4, {"batch": True})
+        server.not_yet["results"] = 10**6
+        ended = run.run(code=3)
+        text = " ".join(ended.stdout.split())  # without its line breaks
+        assert "results_late" in text
+        assert "for 4 calls still open" in text
+        assert (len(server.jobs), len(run.stored())) == (1, 0)
+        server.not_yet.clear()
+        run.run()
+        assert (len(server.jobs), len(run.stored()), len(server.charged())) == (1, 4, 4)
         assert run.require_true_books().usd_paid == server.bill()
 
 
