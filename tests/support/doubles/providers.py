@@ -534,6 +534,7 @@ class ProviderServer(LoopbackHttp, BatchApi):
         latency: seconds between a call's charge and its reply.
         dearest: every call costs as much as it can.
         looks: a batch job ends at the so-many-th look at it, by itself or in a list.
+        price_words: what each answer says of its price, as Anthropic's usage or OpenAI's answer has it.
     """
 
     def __init__(
@@ -544,11 +545,13 @@ class ProviderServer(LoopbackHttp, BatchApi):
         latency: float = 0.0,
         dearest: bool = False,
         looks: int = 1,
+        price_words: Mapping[str, str] | None = None,
     ) -> None:
         LoopbackHttp.__init__(self, latency)
         BatchApi.__init__(self)
         self.faults, self.faults_at, self.after = faults or {}, faults_at or {}, after or {}
         self.looks = looks
+        self.price_words = dict(price_words or {})
         self.model = Model(REPLY, dearest)
         self.seen: Counter[str] = Counter()
         self._charges: list[Charge] = []
@@ -604,7 +607,10 @@ class ProviderServer(LoopbackHttp, BatchApi):
             f"{provider}:{asked.model}", asked.item, asked.samples, tokens, batch, request_id
         )
         self._charges.append(charge)
-        return fault, reply(asked, texts, finish, tokens, request_id, fault != "no_usage"), charge
+        answer = reply(asked, texts, finish, tokens, request_id, fault != "no_usage")
+        place_of_words = answer if provider == "openai" else answer.get("usage", {})
+        place_of_words.update(self.price_words)
+        return fault, answer, charge
 
     def ends(self, job: Job) -> bool:
         return job.looks >= self.looks
