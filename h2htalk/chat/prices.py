@@ -22,6 +22,14 @@ from h2htalk.errors import ConfigError, quoted, suggest
 _NOTHING = Decimal(0)
 # Dollars per million tokens: beyond the highest somebody mixed up the unit.
 _Rate = Annotated[Decimal, Field(ge=0, le=100_000, decimal_places=8)]
+_Factor = Annotated[Decimal, Field(gt=0, le=100, decimal_places=4)]
+# The fields of `Usage` whose word may name another price than the list's, and the words by which the list's holds.
+PRICE_WORDS: Mapping[str, tuple[str, ...]] = {
+    "inference_geo": ("global", "not_available"),
+    "speed": ("standard",),
+    "service_tier": ("default", "standard"),
+}
+_BATCH = "batch"  # the tier of a batch job's answers, whose price is the factor `batch`
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class Price:
         batch: factor on the price of a batch call, 0 < batch <= 1; None: unknown.
         batch_cache: whether `cache_read` holds in batches; where it does not, such input costs `input` there.
         max_input_tokens: the longest prompt with this price; a longer one has no known price.
+        factors: what an answer costs that says one of these words of its price (`PRICE_WORDS`), as a factor of all of
+            these; another word makes the price unknown.
         date: date of the price list.
         source, seen: where and when an entry was read.
     """
@@ -50,6 +60,7 @@ class Price:
     batch: Annotated[Decimal, Field(gt=0, le=1, decimal_places=4)] | None = None
     batch_cache: Annotated[bool, Field(strict=True)] = True
     max_input_tokens: Annotated[int, Field(gt=0, strict=True)] | None = None
+    factors: Mapping[str, _Factor] = field(default_factory=dict)
     date: str = ""
     source: str = field(default="", compare=False)
     seen: datetime.date | None = field(default=None, compare=False)
@@ -77,10 +88,16 @@ class Price:
         if uncached_tokens < 0:
             return None
         dollars += uncached_tokens * self.input
+        for word in price_words(usage, batch):
+            factor = self.factors.get(word)
+            if factor is None:
+                return None
+            dollars *= factor
         return self._per_million(dollars, usage.input_tokens, batch)
 
     def worst(self, input_tokens: int, output_tokens: int, batch: bool = False) -> Decimal | None:
-        """Return the most that a call of so many tokens can cost: all input at the highest rate; None where unknown.
+        """Return the most that a call of so many tokens can cost: all input at the highest rate, and the answer at the
+        highest factor that the price knows; None where unknown.
 
         The rate of caches that last an hour counts in batches alone, which ask for them.
         """
@@ -89,6 +106,9 @@ class Price:
             rates.append(self.cache_write_1h)
         highest = max(rate for rate in rates if rate is not None)
         dollars = input_tokens * highest + output_tokens * self.output
+        for factor in self.factors.values():
+            if factor > 1:
+                dollars *= factor
         return self._per_million(dollars, input_tokens, batch)
 
     def _per_million(self, dollars: Decimal, input_tokens: int, batch: bool) -> Decimal | None:
@@ -98,6 +118,17 @@ class Price:
         if factor is None or too_long:
             return None
         return dollars / 1_000_000 * factor
+
+
+def price_words(usage: Usage, batch: bool = False) -> list[str]:
+    """Return the words of an answer that name another price than the list's."""
+    words = []
+    for name, list_words in PRICE_WORDS.items():
+        word = getattr(usage, name)
+        is_batch_tier = batch and word == _BATCH
+        if word is not None and word not in list_words and not is_batch_tier:
+            words.append(word)
+    return words
 
 
 class _File(BaseModel):
@@ -216,6 +247,7 @@ class Totals:
         usd_possible: the most for possibly paid and unmetered calls.
         usd_open: the most for calls that have not ended.
         prices: date of the prices of the last calls; empty where their price is unknown.
+        unpriced: what answers said of a price that the list does not know.
     """
 
     calls: int = 0
@@ -231,6 +263,7 @@ class Totals:
     usd_possible: Decimal | None = _NOTHING
     usd_open: Decimal | None = _NOTHING
     prices: str = ""
+    unpriced: str = ""
 
     @property
     def usd_committed(self) -> Decimal | None:
@@ -247,13 +280,13 @@ class Totals:
 
 
 def sum_totals(stages: Iterable[Totals]) -> Totals:
-    """Add the totals of several stages; `prices` lists each date among them."""
+    """Add the totals of several stages; `prices` and `unpriced` list each text among them."""
     totals = list(stages)
     sums: dict[str, Any] = {}
     for item in fields(Totals):
         values = [getattr(stage, item.name) for stage in totals]
-        if item.name == "prices":
-            sums["prices"] = ", ".join(sorted({*values} - {""}))
+        if item.name in ("prices", "unpriced"):
+            sums[item.name] = ", ".join(sorted({*values} - {""}))
         else:
             sums[item.name] = add(*values) if item.name.startswith("usd_") else sum(values)
     return Totals(**sums)

@@ -29,6 +29,7 @@ from h2htalk.chat.error_bodies import (
     well_formed,
 )
 from h2htalk.chat.inner_errors import ERROR_IN_REPLY, InnerError, find_inner_error
+from h2htalk.chat.prices import PRICE_WORDS
 from h2htalk.chat.protocol import (
     Answer,
     Billing,
@@ -148,8 +149,7 @@ class WireFormat(ABC):
         """
         key = self.key
         fields = body if isinstance(body, dict) else {}
-        counts = fields.get("usage")
-        usage = _plausible_counts(self.usage(counts)) if isinstance(counts, dict) else Usage()
+        usage = self._read_usage(fields)
         name = _text(request_id or fields.get("id"), key)
         inner_error = find_inner_error(body)
         if inner_error is not None:
@@ -180,6 +180,18 @@ class WireFormat(ABC):
         )
         replies = tuple(self._fill(about_call, parsed) for parsed in parsed_replies)
         return Answer(replies=replies, usage=usage, request_id=name)
+
+    def _read_usage(self, fields: Mapping[str, Any]) -> Usage:
+        """Read the tokens of an answer, and the words by which another price may hold: Anthropic's stand beside the
+        counts, OpenAI's tier beside the choices."""
+        counts = fields.get("usage")
+        if not isinstance(counts, dict):
+            counts = {}
+        usage = _plausible_counts(self.usage(counts))
+        words: dict[str, Any] = {}
+        for name in PRICE_WORDS:
+            words[name] = _text(counts.get(name) or fields.get(name), self.key)
+        return replace(usage, **words)
 
     def _fill(self, about_call: Reply, parsed: ParsedReply) -> Reply:
         """Return the reply with the texts that the API wrote, without the key."""

@@ -42,7 +42,8 @@ class _Stored:
 @with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
 class Usage(_Stored):
-    """Tokens of one call. None means that the engine did not report it: unknown, never zero."""
+    """Tokens of one call, and what its answer says of their price. None means that the engine did not report it:
+    unknown, never zero."""
 
     input_tokens: Count | None = None  # the whole prompt
     output_tokens: Count | None = None  # all that was written
@@ -52,6 +53,9 @@ class Usage(_Stored):
     cache_write_tokens: Count | None = None  # the part that it wrote there
     cache_write_1h_tokens: Count | None = None  # of that, for an hour
     reasoning_tokens: Count | None = None  # the part of the output before the reply
+    inference_geo: str | None = None  # where it was computed, in the provider's word
+    speed: str | None = None  # in the provider's word
+    service_tier: str | None = None  # in the provider's word
 
 
 @with_config(_FOREIGN)

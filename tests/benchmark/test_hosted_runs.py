@@ -23,6 +23,8 @@ import pytest
 from h2htalk.benchmark.evaluate import estimate, evaluate
 from h2htalk.benchmark.report.cost_tables import costs_text
 from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.chat.batch import batch_runner
+from h2htalk.chat.store.call_store import read_costs
 from h2htalk.errors import ConfigError
 from support.doubles.providers import REFUSAL, ProviderServer, price_file
 from support.hosted_runs import (
@@ -119,6 +121,26 @@ def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(
         assert run.require_true_books().usd_paid == server.bill()
 
 
+@ANTHROPIC_FIRST
+def test_a_batch_run_whose_results_do_not_come_is_incomplete_and_goes_on_with_the_same_job(
+    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run bought its batch four times, scored nothing and ended with an error."""
+    monkeypatch.setattr(batch_runner, "RESULTS_WAIT", 0.5)
+    with ProviderServer() as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 4, {"batch": True})
+        server.not_yet["results"] = 10**6
+        ended = run.run(code=3)
+        text = " ".join(ended.stdout.split())  # without its line breaks
+        assert "results_late" in text
+        assert "for 4 calls still open" in text
+        assert (len(server.jobs), len(run.stored())) == (1, 0)
+        server.not_yet.clear()
+        run.run()
+        assert (len(server.jobs), len(run.stored()), len(server.charged())) == (1, 4, 4)
+        assert run.require_true_books().usd_paid == server.bill()
+
+
 @pytest.mark.slow
 @OPENAI_FIRST
 def test_a_batch_run_killed_while_its_job_runs_finds_the_job_and_pays_it_once(
@@ -149,6 +171,24 @@ def test_the_bill_never_passes_the_limit_even_when_every_call_costs_the_most(
         run.run("--max-cost", 20)  # a higher limit asks for those that are left
         assert len(run.stored()) == 30
         run.require_true_books()
+
+
+@OPENAI_FIRST
+def test_answers_at_another_price_have_no_price_and_end_a_run_with_a_limit(
+    tmp_path: Path, provider: str
+) -> None:
+    """The list price was told as if it were exact, and the limit let all of the run go on at the other one."""
+    with ProviderServer(price_words={"service_tier": "priority"}) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 6, {"concurrency": 1})
+        ended = run.run("--max-cost", 5, code=3)
+        assert (len(server.charged()), len(run.stored())) == (1, 1)
+        assert "price unknown (answers say priority)" in " ".join(ended.stdout.split())
+        assert "write factors = { priority = FACTOR }" in run.run("--max-cost", 5, code=2).stderr
+        prices = tmp_path / "prices.toml"
+        prices.write_text(price_file().replace("batch =", 'factors = { priority = "2" }\nbatch ='))
+        run.run("--max-cost", 5)
+        assert len(run.stored()) == 6
+        assert read_costs(run.out)["generate"].usd_paid == 2 * server.bill()
 
 
 @OPENAI_FIRST

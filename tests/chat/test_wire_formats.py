@@ -103,6 +103,19 @@ def test_a_message_keeps_its_reasoning_and_its_usage() -> None:
     assert found == Reply("I am here.", "stop", whole, "They are sad.", "req_1", "loopback")
 
 
+def test_an_answer_keeps_what_it_says_of_its_price() -> None:
+    """The words by which another price holds were thrown away."""
+    counts = {"input_tokens": 100, "output_tokens": 30}
+    words = {"inference_geo": "us", "speed": "fast", "service_tier": "priority"}
+    read = reply(WIRES["anthropic"], message("a") | {"usage": counts | words})
+    assert read.usage == Usage(100, 30, **words)
+    read = reply(WIRES["openai"], completion("a") | {"service_tier": "flex"})
+    assert read.usage.service_tier == "flex"
+    odd = {"inference_geo": "", "speed": 7, "service_tier": None}
+    read = reply(WIRES["anthropic"], message("a") | {"usage": counts | odd})
+    assert read.usage == Usage(100, 30)
+
+
 @pytest.mark.parametrize("name", CHAT)
 def test_a_completion_keeps_its_usage_and_that_of_several_samples_is_known_only_together(
     name: str,

@@ -120,13 +120,15 @@ def test_replies_tokens_times_and_failures_become_a_run(tmp_path: Path) -> None:
 def test_epochs_are_samples(tmp_path: Path) -> None:
     log = log_of()
     log["eval"]["config"]["epochs"] = 2
+    log["eval"]["config"]["epochs_reducer"] = ["max"]
     log["plan"]["config"]["temperature"] = 0.7
     for sample in log["samples"]:
         sample["events"][1]["config"]["temperature"] = 0.7
     log["samples"] += [
         sample_of(sample["id"], "Another one.", epoch=2, events=[]) for sample in log["samples"]
     ]
-    import_inspect(write(tmp_path, log), tmp_path / "run")
+    summary = import_inspect(write(tmp_path, log), tmp_path / "run")
+    assert "its own figures are of each item's max of 2 epochs" in " ".join(summary.warnings)
     run = load_run(tmp_path / "run")
     assert run.data.spec.samples == 2
     assert run.data.spec.temperature == 0.7

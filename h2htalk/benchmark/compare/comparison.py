@@ -21,6 +21,7 @@ from h2htalk.benchmark.compare.scored_items import (
     align,
     read_folder_items,
     read_log_items,
+    share_reducer,
 )
 from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED
 from h2htalk.benchmark.observations import p_text
@@ -92,7 +93,7 @@ class Pair:
     `moved`: the items that both have a value for, the largest difference first; `only_a`, `only_b`: those with a value
     in one run; `changed`: those with one id and another content, which are not compared.
     `counts` of each side: items `asked` = `answered` + `failed`; `unscored` ones were answered, `unpaired` ones have a
-    value and are left out; `reasons` of failed and unscored ones.
+    value and are left out; `reasons` of failed and unscored ones. `tested`: whether its tests mean anything.
     """
 
     b: ScoredItems
@@ -103,6 +104,7 @@ class Pair:
     changed: tuple[str, ...]
     notes: tuple[str, ...]
     counts: tuple[Mapping[str, Any], ...]
+    tested: bool = True
 
     @property
     def headline(self) -> Row:
@@ -216,12 +218,12 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
                 (n, r.key): r.p
                 for n, pair in enumerate(pairs)
                 for r in pair.rows
-                if r.family == family
+                if r.family == family and pair.tested
             }
         )
     for n, pair in enumerate(pairs):
         pairs[n] = replace(
-            pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows)
+            pair, rows=tuple(replace(r, p_holm=adjusted.get((n, r.key), 1.0)) for r in pair.rows)
         )
     return Comparison(
         a, tuple(pairs), {run.label: figures for run in runs if (figures := _by_sample(run))}
@@ -249,6 +251,8 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
         a, b, notes = align(a, b)
     elif different := differing_keys(a.signature.protocol, b.signature.protocol):
         notes.append(f"the protocols differ in {', '.join(different)}")
+    a, b, reducer_notes, tested = share_reducer(a, b)
+    notes = reducer_notes + notes
     common = [Moved(name, a.items[name], b.items[name]) for name in a.items if name in b.items]
     same = [one for one in common if one.a.content == one.b.content]
     changed = tuple(sorted({one.id for one in common} - {one.id for one in same}))
@@ -285,9 +289,9 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     notes.extend(_typography(a, b, moved))
     counts = tuple(_counts(run, len(moved)) for run in (a, b))
     rows = tuple(_rows(moved))
-    if any(row.result.low is None for row in rows):
+    if tested and any(row.result.low is None for row in rows):
         notes.append(NO_INTERVAL)
-    return Pair(b, rows, tuple(moved), only_a, only_b, changed, tuple(notes), counts)
+    return Pair(b, rows, tuple(moved), only_a, only_b, changed, tuple(notes), counts, tested)
 
 
 def _typography(a: ScoredItems, b: ScoredItems, moved: Sequence[Moved]) -> Iterator[str]:
@@ -390,12 +394,14 @@ def title_of(key: str) -> str:
 def figures_table(comparison: Comparison) -> Table:
     """Every figure of each pair in full, on the 0-100 scale."""
     rows = []
-    for b, row in ((one.b, row) for one in comparison.pairs for row in one.rows):
-        r = row.result
-        begin = (b.label, row.key, row.family, row.a, row.b)
-        difference = (r.mean, r.low, r.high, row.p, row.p_holm)
-        size = (r.effect, r.detectable, r.items, r.clusters)
-        rows.append((*begin, *difference, *size))
+    for pair in comparison.pairs:
+        for row in pair.rows:
+            r = row.result
+            begin = (pair.b.label, row.key, row.family, row.a, row.b, r.mean)
+            test: Sequence[object] = (r.low, r.high, row.p, row.p_holm, r.effect, r.detectable)
+            if not pair.tested:
+                test = (None,) * 6
+            rows.append((*begin, *test, r.items, r.clusters))
     return Table("", FIELDS, rows)
 
 
@@ -410,9 +416,8 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
             ends = "" if r.low is None or r.high is None else f"{r.low:+.2f} to {r.high:+.2f}"
             means = f"{row.a:.2f}", f"{row.b:.2f}", f"{r.mean:+.2f}"
             detects = "" if r.detectable is None else f"{r.detectable:.2f}"
-            rows.append(
-                (title_of(row.key), f"{r.items:,}", *means, ends, p_text(row.p), holm, detects)
-            )
+            test = (ends, p_text(row.p), holm, detects) if pair.tested else ("",) * 4
+            rows.append((title_of(row.key), f"{r.items:,}", *means, *test))
     title = f"Paired differences of {comparison.metric} times 100. A: {comparison.a.label}; B: {pair.b.label}"
     header = ("", "items", "A", "B", "B - A", "95 % interval", "p", "p Holm ", "detects")
     return Table(title, header, rows[1:], [*_notes(pair), *_METHODS])
@@ -422,17 +427,16 @@ def _notes(pair: Pair) -> Iterator[str]:
     """The verdict, what is not in the figures of a pair, and what they rest on."""
     row = pair.headline
     p = p_text(pair.headline.p_holm)
-    if row.p_holm < 0.05:
+    if not pair.tested:
+        yield f"{title_of(row.key)}: not tested."
+    elif row.p_holm < 0.05:
         yield f"{title_of(row.key)}: B is {'above' if row.result.mean > 0 else 'below'} A (p {p})."
     else:
-        could = (
-            ""
-            if (found := row.result.detectable) is None
-            else f"; {found:.2f} could have been found"
-        )
+        detectable = row.result.detectable
+        could = "" if detectable is None else f"; {detectable:.2f} could have been found"
         yield f"{title_of(row.key)}: no difference shown (p {p}{could})."
     yield from pair.notes
-    if any(row.result.detectable is None for row in pair.rows):
+    if pair.tested and any(row.result.detectable is None for row in pair.rows):
         yield "detects is empty where all differences are equal, or a subtask has one item or one cluster of items"
     for side, counts in zip("AB", pair.counts, strict=True):
         why = ", ".join(f"{reason} {n:,}" for reason, n in counts["reasons"].items())
@@ -509,7 +513,10 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     for pair in comparison.pairs:
         table = pair_table(comparison, pair)
         rows = [(title_of(row.key), row.result) for row in pair.rows]
-        marks = [Mark(title, r.mean, r.low, r.high, ticks=(0.0,), signed=True) for title, r in rows]
+        marks = []
+        for title, r in rows:
+            low, high = (r.low, r.high) if pair.tested else (None, None)
+            marks.append(Mark(title, r.mean, low, high, ticks=(0.0,), signed=True))
         lines = [
             (*row[:4], f"{row[4]} ({row[5]})".removesuffix(" ()"), *row[6:])
             for row in table.rows
@@ -618,7 +625,7 @@ def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
     Items count by the square of their weight in the figure, as in the variance of the figure.
     """
     samples = min(min(len(one.a.values), len(one.b.values)) for one in moved)
-    if samples < 2:
+    if samples < 2 or moved[0].a.reducer:
         return 0.0, 1
     counts = Counter(one.a.subtask for one in moved)
     weights = figure_weights(counts)[figure] or dict(

@@ -32,6 +32,7 @@ from h2htalk.errors import ConfigError, counted, listed, quoted, suggest
 COMPLIANCE = "compliance"
 JUDGED = "judged"  # the main row of a judged run: levels I to III as 20 J, the others as 100 S
 RATING = "rating"  # 20 R
+MAX = "max"  # a reducer of epochs, in Inspect's word
 # Keys of the protocol that change what a value means, by metric; the others say which items were asked, and how.
 _LEXICAL = ("metrics", "tokens", "rouge")
 _S = (*_LEXICAL, "embedder")
@@ -66,9 +67,12 @@ class ScoredItem:
     failed: bool = False
     own_id: bool = True
     crisis: bool = False  # it is about one
+    reducer: str = ""  # `MAX`, or empty for the mean
 
     @property
     def value(self) -> float | None:
+        if self.values and self.reducer == MAX:
+            return max(self.values)
         return sum(self.values) / len(self.values) if self.values else None
 
 
@@ -77,8 +81,8 @@ class ScoredItems:
     """A run as a comparison sees it; `metric` is what its values are, `input_of` what an item asked, where known.
 
     `corrected`: 20 J of levels I to III by people's labels, of a run that was calibrated; `folded`: the folded lexical
-    mean (0 to 100) of the items that have one, beside values that the lexical metrics are part of; `harness` and
-    `notes` of another harness's log.
+    mean (0 to 100) of the items that have one, beside values that the lexical metrics are part of; `harness`, `notes`
+    and `reducer` (how its figures make one value of an item's epochs, if not by the mean) of another harness's log.
     """
 
     label: str
@@ -91,6 +95,7 @@ class ScoredItems:
     folded: Mapping[str, float] = field(default_factory=dict)
     harness: str = ""
     notes: tuple[str, ...] = ()
+    reducer: str = ""
 
     def meaning(self) -> dict[str, str]:
         """The part of the protocol that decides what a value of the metric means."""
@@ -259,7 +264,15 @@ def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
     label = f"{text_without_paths(without_path(log.model))} ({log.harness})"
     signature = Signature({}, {})
     return ScoredItems(
-        label, log.task, name, signature, items, inputs.get, harness=log.harness, notes=tuple(notes)
+        label=label,
+        split=log.task,
+        metric=name,
+        signature=signature,
+        items=items,
+        input_of=inputs.get,
+        harness=log.harness,
+        notes=tuple(notes),
+        reducer=log.reducer,
     )
 
 
@@ -282,6 +295,30 @@ def _log_item(
         failed=failed,
         own_id=records[0].own_id,
     )
+
+
+def share_reducer(
+    a: ScoredItems, b: ScoredItems
+) -> tuple[ScoredItems, ScoredItems, list[str], bool]:
+    """Give both runs the values that the figures of their logs are of, where these are maxima in both; means else.
+
+    Also return what must be said of it, and whether a test of the values says anything of the logs' own figures.
+    """
+    if not a.reducer and not b.reducer:
+        return a, b, [], True
+    if a.reducer == b.reducer == MAX:
+        note = "the figures are of each item's max of its epochs, as the logs' own are"
+        return _by_max(a), _by_max(b), [note], True
+    reducers = f"A {a.reducer or 'mean'}, B {b.reducer or 'mean'}"
+    note = f"the figures are means over epochs, and the logs' own are not ({reducers})"
+    return a, b, [f"{note}: the logs may rank the runs otherwise, so nothing is tested"], False
+
+
+def _by_max(run: ScoredItems) -> ScoredItems:
+    items = {}
+    for name, item in run.items.items():
+        items[name] = replace(item, reducer=MAX)
+    return replace(run, items=items)
 
 
 def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, list[str]]:

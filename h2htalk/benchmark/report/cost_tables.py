@@ -84,6 +84,8 @@ def totals_text(totals: Totals) -> str:
     price = "price unknown"
     if totals.usd_paid is not None:
         price = f"{dollars_text(totals.usd_paid)} US dollars"
+    elif totals.unpriced:
+        price = f"price unknown (answers say {totals.unpriced})"
     texts = [f"{price} for {counted(totals.paid - totals.unmetered, 'call')} {tokens}"]
     doubtful = []
     if totals.possibly_paid:

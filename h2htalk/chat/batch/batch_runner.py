@@ -6,7 +6,9 @@ planned     nothing was sent: its calls are free, and are planned again
 sending     the job may exist: it is searched for; where its existence stays unknown, its calls are possibly paid
 submitted   the job is polled by its id and its results are read, repeatedly if need be: reading costs nothing
 
-A job continues at the provider when the run ends; jobs are never cancelled.
+What is not there yet is no loss: a job of some minutes that nobody knows, or results of a job that its provider still
+keeps, are asked for again for a while. Then the run ends without them, and the next one asks the same job. A job
+continues at the provider when the run ends; jobs are never cancelled.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from h2htalk.chat.store.call_records import BatchRecord, PaidCall
 from h2htalk.chat.store.stage_calls import UNSENT, CostLimitError, StageCalls
 from h2htalk.chat.wire_formats import WireFormat, outcomes
 from h2htalk.data.responses import SampleKey
-from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
+from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError, counted
 from h2htalk.text.escaping import printable
 
 FIRST_POLL, LONGEST_POLL = (
@@ -46,6 +48,7 @@ FIRST_POLL, LONGEST_POLL = (
 )  # seconds between two polls, or two tries to submit: growing from call to call
 SETTLE = 60.0  # seconds after which a new job must be in the provider's list
 PATIENCE = 24 * 3600.0  # seconds of consecutive network errors that are waited out
+RESULTS_WAIT = 15 * 60.0  # seconds for which results that are not there yet are asked for again
 _LOG_EVERY = 300.0  # seconds between two lines about the same status
 _LONGEST_ID = "0" * 12 + "-" + "9" * 9  # names of calls: jobs are measured before they have marks
 _LEFTOVER = {
@@ -73,6 +76,8 @@ class BatchRun:
         fruitless: jobs in a row without results.
         errors_since: time of the first of the current network errors.
         hold: seconds that the API asks the client to wait.
+        late_since: by job, the time of the first answer without what must be there.
+        postponed: jobs that this run asks no more, and the next one does.
         printed: the status that was printed last, and when.
     """
 
@@ -90,6 +95,8 @@ class BatchRun:
     fruitless: int = 0
     errors_since: float | None = None
     hold: float = 0.0
+    late_since: dict[str, float] = field(default_factory=dict)
+    postponed: set[str] = field(default_factory=set)
     printed: tuple[str, float] = ("", float("-inf"))
 
     def run(self) -> list[Outcome]:
@@ -97,7 +104,8 @@ class BatchRun:
 
         Raises ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses
         the job, or the store holds an open job of another model; ModelCallError where the provider cannot be used. A
-        job that runs goes on; the next run attaches to it.
+        job that runs goes on; the next run attaches to it. The requests of a job whose results do not come fail with
+        `results_late`: the job stays open, and the next run asks it again.
         """
         self.calls.open(batch=True)
         for index, request in enumerate(self.requests):
@@ -228,13 +236,17 @@ class BatchRun:
 
     def _wait_for_all(self) -> None:
         pause = FIRST_POLL
-        while records := self.calls.open_jobs():
+        while records := self._awaited_jobs():
             if sum(self._step(record) for record in records):
                 pause = FIRST_POLL
                 continue
             self.sleep(max(pause, self.hold))  # longer where the API asks for it
             self.hold = 0.0
             pause = min(1.5 * pause, LONGEST_POLL)
+
+    def _awaited_jobs(self) -> list[BatchRecord]:
+        """Return the open jobs that this run still asks."""
+        return [job for job in self.calls.open_jobs() if job.batch not in self.postponed]
 
     def _step(self, record: BatchRecord) -> bool:
         """Advance one job; returns whether its state changed."""
@@ -244,6 +256,8 @@ class BatchRun:
         try:
             moved = self._look_for(record) if record.state == "sending" else self._poll(record)
         except JobCallError as error:
+            if error.status in (404, 410) and self._may_be_late(record):
+                return self._wait_for(record, f"not known yet ({error.failed.message})")
             self._wait_out(error, record)
             return False
         self.errors_since = None
@@ -253,12 +267,15 @@ class BatchRun:
         assert record.job is not None
         job = self.jobs.retrieve(record.job)
         if job.state == "running":
+            self.late_since.pop(record.batch, None)
             self._show_progress(record, job)
-        elif job.state == "failed":
+            return False
+        if job.state == "failed":
             self._take_refusal(record, job)
-        else:
-            self._collect(record, job)
-        return job.state != "running"
+            return True
+        if job.archived or job.late:
+            return self._miss_results(record, f"the job has {job.status}", job.archived)
+        return self._collect(record, job)
 
     def _show_progress(self, record: BatchRecord, job: BatchJob) -> None:
         finished = "?" if job.finished is None else f"{job.finished:,}"
@@ -282,8 +299,7 @@ class BatchRun:
             self._show(text, record.batch)
             return False
         elif unreadable:
-            jobs = ", ".join(unreadable)
-            self._abandon(record, f"may be one of {jobs}, whose results are no longer kept")
+            return self._miss_results(record, f"it may be {' or '.join(unreadable)}")
         else:
             self._count_tries(record, -1)
             self._abandon(record, "never submitted", "free")
@@ -293,6 +309,10 @@ class BatchRun:
         self, record: BatchRecord, reason: str, billing: Billing = "possibly_paid"
     ) -> None:
         """Give up a job that gives no results; its missing items are submitted again."""
+        if billing == "possibly_paid":
+            calls = counted(len(self.calls.store.open_calls(record)), "call")
+            resent = f"{calls} count as possibly paid, and are sent and paid again"
+            _print(f"batch job {record.label}: {reason}; {resent}")
         self.calls.abandon(record, reason, billing)
         self.fruitless += 1
         if self.fruitless >= self.options.attempts:
@@ -303,7 +323,7 @@ class BatchRun:
         """Handle a job that was refused before it began: nothing was computed."""
         problem = clean(job.problem) or job.status
         self.calls.abandon(record, "refused", why=problem)
-        if job.crowded and any(record.state == "submitted" for record in self.calls.open_jobs()):
+        if job.crowded and any(record.state == "submitted" for record in self._awaited_jobs()):
             self._count_tries(record, -1)  # submitted again when the others have ended
             return
         advice = "correct that"
@@ -317,8 +337,8 @@ class BatchRun:
         """Note an error; the caller asks again after a pause. Raises ModelCallError for one that lasts."""
         not_lost = f"batch job {record.label} is not lost, the same command attaches to it"
         if error.status in (404, 410):
-            advice = f'to give it up, remove the lines with "job":"{record.batch}" from {self.calls.store.path}'
             job = f"no batch job {record.label} is known to this key (HTTP {error.status})"
+            advice = self._advice_to_give_up(record)
             raise ModelCallError(f"{job}: use the key of the workspace that made it; {advice}")
         failed = error.failed
         if failed.fatal or not failed.retry:
@@ -331,6 +351,42 @@ class BatchRun:
             raise ModelCallError(f"no usable answer for {hours} ({failed.message}); {not_lost}")
         self._show(f"batch job {record.label}: {failed.message}; asking again", failed.message)
 
+    def _advice_to_give_up(self, record: BatchRecord) -> str:
+        lines = f'the lines with "job":"{record.batch}" from {self.calls.store.path}'
+        return f"to give it up, remove {lines}"
+
+    # --- What is not there yet ----------------------------------------------------------------------------------
+
+    def _may_be_late(self, record: BatchRecord) -> bool:
+        """Whether a job that nobody knows may be one that a server has not heard of yet."""
+        is_new = self.clock() - record.when < RESULTS_WAIT
+        return record.state == "submitted" and (is_new or record.batch in self.late_since)
+
+    def _miss_results(self, record: BatchRecord, why: str, archived: bool = False) -> bool:
+        """Wait for results that are not there, or give up a job that is older than its provider keeps them; returns
+        whether the state of the job changed."""
+        if archived or self.clock() - record.when > self.jobs.retention:
+            self._abandon(record, f"its results are no longer kept ({why})")
+            return True
+        return self._wait_for(record, f"its results are not there yet ({why})")
+
+    def _wait_for(self, record: BatchRecord, problem: str) -> bool:
+        """Have the caller ask again after a pause, for `RESULTS_WAIT` seconds; then let the job's requests fail, and
+        leave its calls open for the next run. Returns whether the wait has ended."""
+        since = self.late_since.setdefault(record.batch, self.clock())
+        job = f"batch job {record.label}: {problem}"
+        if self.clock() - since < RESULTS_WAIT:
+            self._show(f"{job}; asking again", problem)
+            return False
+        self.postponed.add(record.batch)
+        advice = "the same command asks this job again and pays for nothing"
+        message = f"{job} after {RESULTS_WAIT / 60:.3g} minutes; {advice}"
+        _print(f"{message}; {self._advice_to_give_up(record)}")
+        for paid_call in self.calls.store.open_calls(record):
+            failed = FailedCall("results_late", message, "possibly_paid")
+            self._deliver(_call_of(paid_call), failed)
+        return True
+
     def _show(self, text: str, status: str) -> None:
         """Print `text` when `status` is new, or every five minutes."""
         last_status, last_time = self.printed
@@ -340,8 +396,9 @@ class BatchRun:
 
     # --- Collecting ---------------------------------------------------------------------------------------------
 
-    def _collect(self, record: BatchRecord, job: BatchJob) -> None:
-        """Take all results of an ended job, in any order: each settles its call, then is delivered.
+    def _collect(self, record: BatchRecord, job: BatchJob) -> bool:
+        """Take all results of an ended job, in any order: each settles its call, then is delivered. Returns whether
+        the state of the job changed: not where its results are not there yet.
 
         All are read again after a broken stream; the calls that were settled and delivered before stay so.
         """
@@ -365,9 +422,7 @@ class BatchRun:
         except JobCallError as error:
             if error.status not in (404, 410):
                 raise
-            # The results are gone; calls without a result are possibly paid.
-            self._abandon(record, f"its results are no longer kept ({error.failed.message})")
-            return
+            return self._miss_results(record, error.failed.message)
         # They were never computed where every reply that the provider counts arrived; else each may have been paid.
         complete = job.succeeded is not None and counts["succeeded"] >= job.succeeded
         failed = replace(_LEFTOVER[job.leftover], billing="free" if complete else "possibly_paid")
@@ -381,6 +436,7 @@ class BatchRun:
             _print(f"batch job {job.id}: {ignored}")
         if fatal and not counts["succeeded"]:
             raise ModelCallError(fatal)
+        return True
 
     def _read(self, result: Result, call: Call) -> CallOutcome:
         if result.kind == "succeeded":

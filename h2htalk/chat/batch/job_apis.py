@@ -51,7 +51,8 @@ class BatchJob:
     """A batch job as its provider describes it; `failed`: it was refused whole, and none of its calls was computed.
 
     `finished` and `succeeded` of its `calls` are done and gave a reply; None where unknown. `leftover`: what became of
-    calls without a result. `problem`: why a failed one was refused; `crowded`: because the account's queue is full.
+    calls without a result. `late`: it has ended, and does not say yet where its replies are; `archived`: the provider
+    says that it keeps them no longer. `problem`: why a failed one was refused; `crowded`: the account's queue is full.
     """
 
     id: str
@@ -62,6 +63,8 @@ class BatchJob:
     succeeded: int | None = None
     leftover: Leftover = "missing"
     outputs: tuple[str, ...] = ()
+    late: bool = False
+    archived: bool = False
     problem: str = ""
     crowded: bool = False
 
@@ -106,6 +109,7 @@ class JobsApi(ABC):
 
     most_calls: ClassVar[int]  # that a job may hold, with a margin
     most_bytes: ClassVar[int]  # that its requests may have, with a margin
+    retention: ClassVar[float]  # seconds for which the provider keeps the results of a job
     after: ClassVar[str]  # the parameter of the list that names the last job of the page before
     methods: ClassVar[str]  # the SDK's methods for jobs, as a path of attributes
     outputs: ClassVar[str]  # and the one that streams an output
@@ -212,6 +216,7 @@ class OpenAIJobs(JobsApi):
 
     most_calls = 50_000
     most_bytes = 190_000_000
+    retention = 30 * 24 * 3600.0
     after = "after"
     methods = "batches"
     outputs = "files.with_streaming_response.content"
@@ -259,6 +264,11 @@ class OpenAIJobs(JobsApi):
             state = "ended"
         completed, failed, calls = _counts(raw, "completed", "failed", "total")
         finished = None if completed is None or failed is None else completed + failed
+        late = False
+        if state == "ended" and files[0] is None:
+            is_counted = finished is not None and finished == calls
+            awaits_counts = status == "completed" and not outputs and not is_counted
+            late = bool(completed) or awaits_counts
         problem, crowded = _read_problems(pick(raw, "errors", "data"))
         return BatchJob(
             id=job_id,
@@ -269,6 +279,7 @@ class OpenAIJobs(JobsApi):
             succeeded=completed,
             leftover=_LEFTOVERS.get(status, "missing"),
             outputs=outputs,
+            late=late,
             problem=problem,
             crowded=crowded,
         )
@@ -313,6 +324,7 @@ class AnthropicJobs(JobsApi):
 
     most_calls = 100_000
     most_bytes = 240_000_000
+    retention = 29 * 24 * 3600.0
     after = "after_id"
     methods = "messages.batches"
     outputs = "messages.batches.with_streaming_response.results"
@@ -367,7 +379,7 @@ class AnthropicJobs(JobsApi):
 
     def results(self, job: BatchJob) -> Iterator[Result | None]:
         if not job.outputs:
-            raise unusable("the job's results are no longer kept", 404)
+            raise unusable("the job does not say where its results are", 404)
         yield from super().results(job)
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
@@ -376,15 +388,21 @@ class AnthropicJobs(JobsApi):
         counts = _counts(raw, "processing", "succeeded", "errored", "canceled", "expired")
         processing, succeeded, *_ = counts
         calls = None if None in counts else sum(number or 0 for number in counts)
-        has_results = raw.get("results_url") and raw.get("archived_at") is None
+        archived = raw.get("archived_at") is not None
+        has_results = raw.get("results_url") and not archived
+        has_ended = status == "ended"
+        outputs = (job_id,) if has_results else ()
+        finished = None if calls is None else calls - (processing or 0)
         return BatchJob(
             id=job_id,
             status=status,
-            state="ended" if status == "ended" else "running",
+            state="ended" if has_ended else "running",
+            late=has_ended and not has_results,
+            archived=archived,
             calls=calls,
-            finished=None if calls is None else calls - (processing or 0),
+            finished=finished,
             succeeded=succeeded,
-            outputs=(job_id,) if has_results else (),
+            outputs=outputs,
         )
 
     def read_result(self, line: Mapping[str, Any] | None) -> Result | None:

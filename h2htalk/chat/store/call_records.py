@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from h2htalk.chat.prices import money_text
+from h2htalk.chat.prices import money_text, price_words
 from h2htalk.chat.protocol import Billing, Bound
 from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import quoted
@@ -78,6 +78,14 @@ class PaidCall:
         if self.billing == "paid" and not self.unmetered:
             return "usd_paid", self.usd
         return "usd_possible", self.worst
+
+    @property
+    def price_words(self) -> str:
+        """What its answer says of a price that is not known; empty where the price is known, or no word says why."""
+        if self.usage is None or self.cost[1] is not None:
+            return ""
+        words = price_words(self.usage, self.batch is not None)
+        return ", ".join(words)
 
     def to_dict(self) -> dict[str, Any]:
         """Return its line before it is sent."""

@@ -177,10 +177,15 @@ class CallStore:
             totals.cache_read_tokens += usage.cache_read_tokens or 0
             totals.output_tokens += usage.output_tokens or 0
             totals.prices = call.prices
+            totals.unpriced = call.price_words or totals.unpriced
             setattr(totals, call.billing, getattr(totals, call.billing) + 1)
             name, dollars = call.cost
             setattr(totals, name, add(getattr(totals, name), dollars))
         return stages
+
+    def unpriced_call(self) -> PaidCall | None:
+        """Return the first call whose answer says of its price what the list does not know."""
+        return next((call for call in self.calls if call.price_words), None)
 
     def calls_of(self, job: BatchRecord) -> list[PaidCall]:
         """Return the calls of a job, in their order."""

@@ -25,7 +25,7 @@ from h2htalk.chat.store.call_records import BatchRecord, PaidCall
 from h2htalk.chat.store.call_store import CallStore, fields_of
 from h2htalk.chat.wire_formats import replies_of
 from h2htalk.data.responses import Failure
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, quoted
 
 _NAME_PRICE = "name it in a file of prices (--prices, prices = FILE)"
 UNSENT = "not sent"  # of calls of a job that was only planned
@@ -85,7 +85,7 @@ class StageCalls:
             self.store.reprice(self.prices)
         if self.paid and self.limit is not None and self.store.dollars() is None:
             raise ConfigError(
-                f"max_cost: {self.store.path} holds calls whose price is unknown: {_NAME_PRICE}"
+                f"max_cost: {self.store.path} holds calls whose price is unknown: {self._price_advice()}"
             )
         if not batch:
             require_no_jobs(self.open_jobs(), self.store.path)
@@ -149,15 +149,26 @@ class StageCalls:
             advice = "name the price, for a batch with `batch` too, in a file of prices"
             raise CostLimitError(f"max_cost: what {calls} can cost is unknown: {advice}")
         if committed is None:
-            raise CostLimitError(
-                "max_cost: what was paid so far is unknown: an answer came at an unknown price"
+            spent = (
+                "max_cost: what was paid so far is unknown, as an answer came at an unknown price"
             )
+            raise CostLimitError(f"{spent}: {self._price_advice()}")
         if committed + needed > self.limit and self.claim is not None:
             self.limit = self.claim(committed + needed)
         if committed + needed > self.limit:
             spent = f"max_cost {self.limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved"
             needed_text = f"{calls} may cost {dollars_text(needed, True)} more: raise it (--max-cost), or ask less"
             raise CostLimitError(f"{spent}, and {needed_text}")
+
+    def _price_advice(self) -> str:
+        """Say how to name the price of a call whose price is unknown."""
+        call = self.store.unpriced_call()
+        if call is None:
+            return _NAME_PRICE
+        words = call.price_words
+        factors = f"factors = {{ {words.partition(',')[0]} = FACTOR }}"
+        where = f"the price of {call.model} in a file of prices (--prices, prices = FILE)"
+        return f"that to {quoted(call.id)} says {quoted(words)}; write {factors} into {where}"
 
     def settle(self, call: PaidCall, outcome: CallOutcome) -> None:
         """Store what came of a call and what it cost, in one line. A refusal is a reply."""

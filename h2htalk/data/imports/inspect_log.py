@@ -20,6 +20,8 @@ from h2htalk.errors import DataError, counted
 
 # Texts that Inspect counts as numbers (`value_to_float` of inspect_ai.scorer): grades as they are, words in any case.
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_MEAN = "mean"
+_OF_ONE = (_MEAN, "median", "mode", "max")  # reducers that leave a single epoch as it is
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -47,6 +49,9 @@ def read_inspect(path: Path) -> HarnessLog:
     if status != "success" or missing:
         total = max(len(records), len(ids) * epochs)
         notes.append(f"the log is partial: status {status}, {len(records):,} of {total:,} samples")
+    reducer = _read_reducer(header, epochs)
+    if reducer:
+        notes.append(f"its own figures are of each item's {reducer} of {epochs} epochs")
     if edited:
         notes.append(f"{counted(edited, 'score was', 'scores were')} edited by hand")
     for name in missing:
@@ -61,7 +66,24 @@ def read_inspect(path: Path) -> HarnessLog:
         task=str(about["task"]),
         records=records,
         notes=tuple(notes),
+        reducer=reducer,
     )
+
+
+def _read_reducer(header: Mapping[str, Any], epochs: int) -> str:
+    """Read how the log's figures make one value of an item's epochs; empty where the mean is among the ways, and where
+    the way changes nothing, of one epoch."""
+    names = header["eval"]["config"].get("epochs_reducer") or []
+    if not names:
+        results = header.get("results") or {}
+        scores = results.get("scores") or []
+        names = [score.get("reducer") or _MEAN for score in scores]
+    names = list(dict.fromkeys(map(str, names)))
+    if epochs == 1:
+        names = [name for name in names if name not in _OF_ONE]
+    if _MEAN in names:
+        return ""
+    return ", ".join(names)
 
 
 def inspect_parts(path: Path) -> Iterator[dict[str, Any]]:

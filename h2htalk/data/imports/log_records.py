@@ -73,7 +73,8 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True)
 class HarnessLog:
-    """A log; `notes` say what a reader of its figures must know."""
+    """A log; `notes` say what a reader of its figures must know. `reducer`: how its own figures make one value of the
+    epochs of an item, where that is not their mean."""
 
     path: Path
     harness: str
@@ -81,6 +82,7 @@ class HarnessLog:
     task: str
     records: Sequence[LogRecord]
     notes: tuple[str, ...] = ()
+    reducer: str = ""
 
     def metric(self, name: str | None) -> str:
         """The metric that was named, or the only one. Raises ConfigError, which lists the names, and DataError."""

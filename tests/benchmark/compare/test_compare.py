@@ -354,6 +354,60 @@ def test_a_constant_difference_has_no_interval_in_any_form(number: int, tmp_path
     assert (row["difference"][:2], row["low"], row["high"]) in {("10", "", ""), ("9.", "", "")}
 
 
+def reduced_log(path: Path, values: Sequence[float], *reducers: str) -> Path:
+    """A log of Inspect of twelve items, each with these values in its epochs."""
+    samples = []
+    for item in range(12):
+        for epoch, value in enumerate(values, start=1):
+            scores = {"quality": {"value": value}}
+            sample = {"id": f"q{item:02}", "epoch": epoch, "input": "Hello?", "scores": scores}
+            samples.append(sample)
+    config = {"epochs": len(values), "epochs_reducer": list(reducers)}
+    about = {"model": path.stem, "task": "talk", "dataset": {}, "config": config}
+    log = {"version": 2, "status": "success", "eval": about, "samples": samples}
+    path.write_text(json.dumps(log))
+    return path
+
+
+def test_logs_whose_figures_are_maxima_are_compared_by_them(tmp_path: Path) -> None:
+    """B was above A by the means of epochs, where the logs themselves said A 100, B 50."""
+    a = reduced_log(tmp_path / "a.json", (1, 0, 0), "max")
+    b = reduced_log(tmp_path / "b.json", (0.5, 0.5, 0.5), "max")
+    row = one_pair(a, b).headline
+    assert (row.a, row.b) == (100.0, 50.0)
+    output = h2htalk_here("compare", a, b).stdout
+    assert "Mean over items: B is below A" in output
+    assert "the figures are of each item's max of its epochs" in output
+
+
+@pytest.mark.parametrize("reducers", [("mode", "mode"), ("max", "mean"), ("pass_at_2", "max")])
+def test_logs_whose_figures_are_no_means_are_named_and_not_tested(
+    tmp_path: Path, reducers: tuple[str, str]
+) -> None:
+    """A verdict by the means contradicted the logs' own figures, without a word."""
+    a = reduced_log(tmp_path / "a.json", (1, 0, 0), reducers[0])
+    b = reduced_log(tmp_path / "b.json", (0.5, 0.5, 0.5), reducers[1])
+    pair = one_pair(a, b)
+    row = pair.headline
+    assert (round(row.a, 2), row.b, pair.tested) == (33.33, 50.0, False)
+    assert f"(A {reducers[0]}, B {reducers[1]}): the logs may rank" in pair.notes[0]
+    out = tmp_path / "out"
+    output = h2htalk_here("compare", a, b, "--out", out).stdout
+    assert "is above A" not in output
+    assert ".001" not in output
+    for text in (output, (out / "compare.html").read_text()):
+        assert "Mean over items: not tested." in text
+    (figure,) = json.loads((out / "compare.json").read_text())["figures"]
+    assert {figure[name] for name in ("low", "high", "p", "p_holm")} == {None}
+    # A pair whose p is not shown takes no part in the adjustment of others.
+    mean_a = reduced_log(tmp_path / "c.json", (1, 0, 0), "mean")
+    mean_b = reduced_log(tmp_path / "d.json", (0.5, 0.5, 0.5), "mean")
+    mode_b = reduced_log(tmp_path / "e.json", (0.5, 0.5, 0.5), "mode")
+    tested, untested = compare(mean_a, mean_b, mode_b).pairs
+    assert (tested.tested, untested.tested) == (True, False)
+    assert tested.headline.p_holm == tested.headline.p
+
+
 def test_an_id_makes_no_line_of_its_own(tmp_path: Path) -> None:
     """A line end in an id of somebody's log printed a verdict below the table."""
     a, b = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from h2htalk.chat.batch.batch_runner import LONGEST_POLL, RESULTS_WAIT
 from h2htalk.data.files import AppendLog
 from h2htalk.errors import ConfigError, ModelCallError
 from support.doubles.batch_double import (
@@ -29,6 +31,8 @@ from support.doubles.batch_double import (
     requests,
 )
 from support.doubles.providers import Refused
+
+DAY = 24 * 3600.0
 
 
 @pytest.mark.parametrize("broken", [0, 3])  # readings of results whose stream breaks
@@ -93,13 +97,85 @@ def test_results_of_others_are_ignored_and_counted(
 
 
 def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(
-    double: BatchDouble,
+    double: BatchDouble, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    double.before = lambda call: [setattr(job, "archived", True) for job in double.jobs[:1]]
+    """A second purchase was made without a word."""
+    double.interrupted("a")
+    double.jobs[0].archived = True
+    double.now += 31 * DAY
     assert double.ask("a") == ["re: a"]
+    message = r"batch_0: its results are no longer kept .*1 call count.* as possibly paid"
+    assert re.search(message, capsys.readouterr().err)
     found = double.totals
     assert (found.paid, found.possibly_paid) == (1, 1)
     assert (found.usd_paid or 0) + (found.usd_possible or 0) >= double.bill == 2 * CALL_USD
+
+
+@pytest.mark.parametrize("part", ["job", "place", "results"])
+def test_what_is_not_there_yet_is_asked_for_again_and_not_bought_again(
+    double: BatchDouble, part: str
+) -> None:
+    """Results that came a minute after the end of their job were taken for lost, and the batch was bought again."""
+    double.not_yet[part] = 3
+    assert double.ask("a", "b") == ["re: a", "re: b"]
+    assert (len(double.jobs), double.totals.paid, double.totals.possibly_paid) == (1, 2, 0)
+    assert double.totals.usd_paid == double.bill
+
+
+@pytest.mark.parametrize("part", ["job", "place", "results"])
+def test_results_that_do_not_come_end_the_run_and_the_next_one_asks_the_same_job(
+    double: BatchDouble, part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each start bought all of it anew, and the run ended with an error instead of incomplete."""
+    double.not_yet[part] = 10**6
+    assert double.ask("a", "b") == ["results_late", "results_late"]
+    assert RESULTS_WAIT <= sum(double.pauses) < RESULTS_WAIT + 3 * LONGEST_POLL
+    assert double.pauses == sorted(double.pauses), "the pauses grow"
+    assert (double.totals.open, double.totals.paid, double.totals.possibly_paid) == (2, 0, 0)
+    message = capsys.readouterr().err
+    assert "the same command asks this job again and pays for nothing; to give it up" in message
+    double.now += DAY
+    double.not_yet.clear()
+    assert double.ask("a", "b") == ["re: a", "re: b"]
+    assert (len(double.jobs), double.totals.usd_paid) == (1, double.bill)
+
+
+def test_a_job_whose_results_are_late_holds_up_no_other(
+    double: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(double.jobs_api()), "most_calls", 1)
+
+    def refuse(call: str) -> None:
+        is_of_results = call.endswith(("/results", "/content"))
+        if is_of_results and "batch_0" in call:
+            raise Refused(404, "not_found_error", "no results")
+
+    double.before = refuse
+    assert double.ask("a", "b") == ["results_late", "re: b"]
+    assert len(double.jobs) == 2
+    double.before = lambda call: None
+    assert double.ask("a") == ["re: a"]
+    assert (len(double.jobs), double.totals.usd_paid) == (2, double.bill)
+
+
+@pytest.mark.parametrize(
+    ("counts", "late"),
+    [
+        ({"total": 3, "completed": 3, "failed": 0}, True),
+        ({"total": 3, "completed": 0, "failed": 0}, True),  # not counted yet
+        ({"total": 3, "completed": 0, "failed": 3}, False),  # no call gave a reply
+        (None, True),
+    ],
+)
+def test_a_job_that_counts_replies_and_names_no_file_is_late(
+    tmp_path: Path, counts: dict[str, int] | None, late: bool
+) -> None:
+    jobs = BatchDouble("openai", tmp_path).jobs_api()
+    raw = {"id": "batch_0", "status": "completed", "request_counts": counts}
+    assert jobs.read_job(raw).late == late
+    if counts and counts["completed"]:
+        assert jobs.read_job(raw | {"error_file_id": "file-1"}).late
+    assert not jobs.read_job(raw | {"output_file_id": "file-1"}).late
 
 
 def test_a_batch_that_might_pass_the_limit_is_not_sent(double: BatchDouble) -> None:
@@ -320,6 +396,21 @@ def test_a_job_that_cannot_be_read_for_now_is_asked_again(
     claude.require_paid_once()
     assert claude.jobs == [job]
     assert sum(call.endswith("/results") for call in claude.calls) > 1
+
+
+@pytest.mark.parametrize("part", ["place", "results"])
+def test_a_job_without_an_id_whose_results_are_not_there_yet_is_found_when_they_are(
+    claude: BatchDouble, part: str
+) -> None:
+    """It was taken for one whose results nobody keeps, and bought again."""
+    claude.after = fail_at(f"POST {claude.place}")
+    claude.killed()
+    claude.now += DAY  # the list of jobs is surely up to date
+    claude.end(claude.jobs[0])
+    claude.not_yet[part] = 2
+    claude.resume()
+    claude.require_paid_once()
+    assert len(claude.jobs) == 1
 
 
 def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(

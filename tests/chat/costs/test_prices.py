@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from importlib.resources import files
@@ -19,6 +20,7 @@ from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
 SONNET = Price(*map(Decimal, ("3", "15", "0.30", "3.75", "6", "0.5")), max_input_tokens=200_000)
+US = replace(SONNET, factors={"us": Decimal("1.1"), "flex": Decimal("0.5")})
 BARE = Price(Decimal("2.50"), Decimal(10))
 HEAD = 'date = "2026-11-20"\ncurrency = "USD"\n'
 RATES = st.decimals(0, 100, places=4)
@@ -82,6 +84,43 @@ def test_the_worst_case_is_never_passed_and_no_digit_is_lost(
     assert Fraction(cost) == (exact / 2 if batch else exact)
 
 
+# 200,000 tokens of input, live and in a batch, at a price that knows `us` and `flex`.
+WORDS = """
+speed=standard service_tier=default        0.6      0.3
+inference_geo=not_available                0.6      0.3
+inference_geo=global service_tier=batch    unknown  0.3
+inference_geo=us                           0.66     0.33
+inference_geo=us service_tier=flex         0.33     0.165
+inference_geo=us speed=fast                unknown  unknown
+service_tier=priority                      unknown  unknown
+inference_geo=eu                           unknown  unknown
+"""
+
+
+@pytest.mark.parametrize("line", WORDS.strip().splitlines())
+def test_an_answer_costs_what_its_words_say_or_an_unknown_sum(line: str) -> None:
+    """Inference in the US and other tiers were counted at the list price."""
+    *words, live, batch = line.split()
+    usage = Usage(200_000, 0, **dict(word.split("=") for word in words))
+    for text, is_batch in ((live, False), (batch, True)):
+        dollars = None if text == "unknown" else Decimal(text)
+        assert US.cost(usage, is_batch) == dollars
+
+
+def test_the_worst_case_counts_the_dearest_word_of_an_answer() -> None:
+    """A call to a workspace whose models run in the US alone could cost more than was reserved for it."""
+    dearest = Usage(1000, 100, 0, 1000, inference_geo="us")
+    assert US.worst(1000, 100) == US.cost(dearest) == SONNET.worst(1000, 100) * Decimal("1.1")
+
+
+def test_models_that_have_a_price_of_the_us_know_it() -> None:
+    """The US price was told as the list's, exact to four digits."""
+    usage = Usage(11_000, 220, inference_geo="us")
+    models = load_prices().models
+    assert models["anthropic:claude-opus-5"].cost(usage) == Decimal("0.06655")
+    assert models["anthropic:claude-haiku-4-5"].cost(usage) is None
+
+
 def written(folder: Path, text: str) -> Path:
     path = folder / "prices.toml"
     path.write_text(text, encoding="utf-8")
@@ -123,6 +162,7 @@ ENTRY = HEAD + '[models."openai:m"]\ninput = "1"\noutput = "2"\n'
         (ENTRY.replace('"1"', "9" * 5000), r"not a price file: Exceeds the limit"),
         (ENTRY.replace('"1"', '"0.123456789"'), r"no more than 8 decimal places"),
         (ENTRY + 'batch = "0"', r"batch: must be above 0"),
+        (ENTRY + 'factors = { us = "0" }', r"factors.us: must be above 0"),
         (ENTRY.replace("openai", "anthropic"), r"'anthropic:m': cache_write"),
     ],
 )

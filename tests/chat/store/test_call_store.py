@@ -187,6 +187,31 @@ def test_without_a_price_calls_are_counted_and_a_limit_is_refused(tmp_path: Path
         limited.open(batch=False)
 
 
+def test_an_answer_at_another_price_is_unknown_stops_a_limited_run_and_can_be_priced_later(
+    tmp_path: Path,
+) -> None:
+    """It was counted at the list price as if that were exact, and the limit with it."""
+    calls = at(tmp_path, limit=Decimal(1))
+    geo = replace(USED, inference_geo="eu")
+    calls.settle(calls.reserve(call_of("a"), BOUND), answer(usage=geo))
+    assert lines(tmp_path)[-1]["usage"]["inference_geo"] == "eu"
+    assert "usd" not in lines(tmp_path)[-1]
+    assert (totals(calls).usd_paid, totals(calls).unpriced) == (None, "eu")
+    with pytest.raises(CostLimitError, match=r"that to 'a' says 'eu'; write factors = { eu = FAC"):
+        calls.reserve(call_of("b"), BOUND)
+    calls.store.close()
+    resumed = at(tmp_path, limit=Decimal(1))
+    with (
+        resumed.store,
+        pytest.raises(ConfigError, match=r"price is unknown: that to 'a' says 'eu'; write factors"),
+    ):
+        resumed.open(batch=False)
+    price = replace(PRICE, factors={"eu": Decimal("1.2")})
+    with at(tmp_path, price, limit=Decimal(1)).open(batch=False).store as store:
+        stage = store.totals()["generate"]
+    assert (stage.usd_paid, stage.unpriced) == (SPENT * Decimal("1.2"), "")
+
+
 def test_a_job_is_read_as_it_was_written_and_not_asked_live(tmp_path: Path) -> None:
     calls = at(tmp_path)
     first, second = calls.plan(

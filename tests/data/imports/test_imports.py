@@ -127,6 +127,38 @@ def test_texts_of_inspect_are_the_numbers_that_inspect_counts(tmp_path: Path) ->
     assert log.metric(None) == "match"
 
 
+# Epochs, the reducers of the settings and those of the results, and what is read.
+REDUCERS = """
+3  max             -    > max
+3  pass_at_2,mode  -    > pass_at_2, mode
+3  max,mean        -    >
+3  -               max  > max
+3  -               -    >
+1  max             -    >
+1  at_least_1      -    > at_least_1
+"""
+
+
+@pytest.mark.parametrize("line", REDUCERS.strip().splitlines())
+def test_the_reducer_of_epochs_is_read(tmp_path: Path, line: str) -> None:
+    """Nobody was told that a log's own figures were no means."""
+    settings, _, reducer = line.partition(">")
+    epochs, names, scored = settings.split()
+    path = inspect_log(tmp_path / "log.json", 1)
+    log = json.loads(path.read_text())
+    config = log["eval"]["config"]
+    config["epochs"] = int(epochs)
+    if names != "-":
+        config["epochs_reducer"] = names.split(",")
+    score = {"name": "match", "reducer": None if scored == "-" else scored}
+    log["results"] = {"scores": [score]}
+    path.write_text(json.dumps(log))
+    read = read_harness_log(path)
+    assert read.reducer == reducer.strip()
+    named = [note for note in read.notes if "its own figures" in note]
+    assert len(named) == bool(read.reducer)
+
+
 def test_texts_that_are_no_numbers_are_named(tmp_path: Path) -> None:
     log = read_harness_log(
         inspect_log(tmp_path / "words.json", "good", "poor", "good", "inf", {"tone": "warm"})

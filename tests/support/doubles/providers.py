@@ -262,12 +262,17 @@ class Job:
 
 
 class BatchApi:
-    """The jobs, oldest first, and the files. A double has `ends(job)` and `compute(job, body)`."""
+    """The jobs, oldest first, and the files. A double has `ends(job)` and `compute(job, body)`.
+
+    `not_yet`: how often a job is unknown when it is asked for (`job`), an ended one does not say where its replies are
+    (`place`), and its results are not found (`results`), although all of it is there.
+    """
 
     page_size = 100
     url = "http://double"
 
     def __init__(self) -> None:
+        self.not_yet = Counter[str]()
         self.jobs: list[Job] = []
         self.files: dict[str, bytes] = {}
         self.random = random.Random(0)
@@ -317,18 +322,32 @@ class BatchApi:
             case "GET", ["messages", "batches"]:
                 return self._page("anthropic", query)
             case "GET", ["batches", name] | ["messages", "batches", name] if job := self.job(name):
+                self.require_there("job")
                 return self.show(job)
             case "GET", ["messages", "batches", name, "results"] if job := self.job(name):
+                self.require_there("results")
                 return job.results or []
             case "GET", ["files", name, "content"] if (
                 job := self.job(name.partition("+")[0])
             ) and not job.archived:
+                self.require_there("results")
                 return [
                     row
                     for row in job.results or []
                     if (row.get("error") is None) == name.endswith("+out")
                 ]
         raise Refused(404, "not_found_error", f"nothing at {path}")
+
+    def is_there(self, part: str) -> bool:
+        """Whether a part of a job shows; counts how often it did not."""
+        if not self.not_yet[part]:
+            return True
+        self.not_yet[part] -= 1
+        return False
+
+    def require_there(self, part: str) -> None:
+        if not self.is_there(part):
+            raise Refused(404, "not_found_error", f"no {part}")
 
     def job(self, job_id: str) -> Job | None:
         return next((job for job in self.jobs if job.id == job_id), None)
@@ -368,6 +387,7 @@ class BatchApi:
     def show(self, job: Job, listed: bool = False) -> dict[str, Any]:
         """Describe a job as its provider does."""
         ended, counts = self.end(job), job.counts
+        names_place = ended and self.is_there("place")
         at = datetime.fromtimestamp(job.created, UTC).isoformat()
         if job.provider == "anthropic":
             shown = {kind: counts[kind] for kind in ("succeeded", "errored", "canceled", "expired")}
@@ -378,7 +398,7 @@ class BatchApi:
                 "created_at": at,
                 "archived_at": at if job.archived else None,
                 "results_url": f"{self.url}/v1/messages/batches/{job.id}/results"
-                if ended
+                if names_place
                 else None,
             }
         status = "expired" if counts["expired"] else "completed"
@@ -398,8 +418,8 @@ class BatchApi:
                 "completed": counts["succeeded"],
                 "failed": failed,
             },
-            "output_file_id": f"{job.id}+out" if whole else None,
-            "error_file_id": f"{job.id}+err" if whole else None,
+            "output_file_id": f"{job.id}+out" if whole and names_place else None,
+            "error_file_id": f"{job.id}+err" if whole and names_place else None,
         }
 
 
@@ -514,6 +534,7 @@ class ProviderServer(LoopbackHttp, BatchApi):
         latency: seconds between a call's charge and its reply.
         dearest: every call costs as much as it can.
         looks: a batch job ends at the so-many-th look at it, by itself or in a list.
+        price_words: what each answer says of its price, as Anthropic's usage or OpenAI's answer has it.
     """
 
     def __init__(
@@ -524,11 +545,13 @@ class ProviderServer(LoopbackHttp, BatchApi):
         latency: float = 0.0,
         dearest: bool = False,
         looks: int = 1,
+        price_words: Mapping[str, str] | None = None,
     ) -> None:
         LoopbackHttp.__init__(self, latency)
         BatchApi.__init__(self)
         self.faults, self.faults_at, self.after = faults or {}, faults_at or {}, after or {}
         self.looks = looks
+        self.price_words = dict(price_words or {})
         self.model = Model(REPLY, dearest)
         self.seen: Counter[str] = Counter()
         self._charges: list[Charge] = []
@@ -584,7 +607,10 @@ class ProviderServer(LoopbackHttp, BatchApi):
             f"{provider}:{asked.model}", asked.item, asked.samples, tokens, batch, request_id
         )
         self._charges.append(charge)
-        return fault, reply(asked, texts, finish, tokens, request_id, fault != "no_usage"), charge
+        answer = reply(asked, texts, finish, tokens, request_id, fault != "no_usage")
+        place_of_words = answer if provider == "openai" else answer.get("usage", {})
+        place_of_words.update(self.price_words)
+        return fault, answer, charge
 
     def ends(self, job: Job) -> bool:
         return job.looks >= self.looks
