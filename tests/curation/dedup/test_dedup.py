@@ -302,6 +302,51 @@ def test_a_dialogue_that_cannot_be_folded_is_a_duplicate(
     assert [len(record["metadata"]["alternatives"]) for record in kept.values()] == [1]
 
 
+LETTER = (
+    "The letter came back twice and I keep it under the bread. I washed every cup in the house, "
+    "wrote to my aunt, and fed the neighbour's cat. On Sunday evening I will {}, and then it is quiet."
+)
+CHINESE_LETTER = (
+    "信退回来两次了，我把它压在面包下面。家里的杯子我全洗了一遍，给姑姑写了信，也喂了邻居的猫。"
+    "星期天晚上我会吃{}，然后就安静了。"
+)
+
+
+LEASE = LETTER.format("end my lease")
+LIFE = LETTER.format("end my life")
+FEW_PILLS = LETTER.format("take 14 pills")
+MANY_PILLS = LETTER.format("take 41 pills")
+ONE_PILL = CHINESE_LETTER.format("一片药")
+THIRTY_PILLS = CHINESE_LETTER.format("三十片药")
+NO_DANGER = {"safety": {"action": "keep", "tags": [], "risk": "none"}}
+DANGER = {"safety": {"action": "keep_tag", "tags": ["crisis.ideation"], "risk": "high"}}
+
+
+@pytest.mark.parametrize(
+    ("harmless", "dangerous", "language"),
+    [(LEASE, LIFE, "en"), (FEW_PILLS, MANY_PILLS, "en"), (ONE_PILL, THIRTY_PILLS, "zh")],
+    ids=["a word", "a number", "a Chinese number"],
+)
+def test_a_harmless_look_alike_removes_no_dialogue_with_a_danger(
+    tmp_path: Path, harmless: str, dangerous: str, language: Language
+) -> None:
+    """The one with the smaller id stayed, so `end my lease` removed `end my life` from the data."""
+    reply = "在听。" if language == "zh" else "I am listening, take your time."
+    calm = dialogue("a", harmless, reply, language=language, metadata=NO_DANGER)
+    crisis = dialogue("b", dangerous, reply, language=language, metadata=DANGER)
+    staying, removed = deduplicated(tmp_path / "first", [calm, crisis])
+    assert set(staying) == {"a", "b"}
+    assert removed == {}
+    crisis = replace(crisis, id="0")
+    staying, removed = deduplicated(tmp_path / "last", [calm, crisis])
+    assert set(staying) == {"0", "a"}
+    # Of two on which was decided alike, one stays as before.
+    also_crisis = replace(calm, metadata=DANGER)
+    staying, removed = deduplicated(tmp_path / "alike", [also_crisis, crisis])
+    assert set(staying) == {"0"}
+    assert removed["a"]["reason"] == "near_duplicate"
+
+
 def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(
     tmp_path: Path,
 ) -> None:
@@ -432,6 +477,30 @@ DIFFERENT = {
     "empty": (sides("", ""), sides(A, "")),
     "emoji": (sides("🙂", "🙂🙂"), sides("🙃", "💔💔")),
 }
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "alike"),
+    [
+        (sides(A, B), sides(A, B), True),
+        (sides(A, B), sides(A, C), True),
+        (sides(A, B), sides(A, edited(B, 0.1)), True),
+        (sides(A, B), sides(edited(A, 0.1), B), False),
+        (sides(HALF, SHORT), sides(LONGER, SHORT), False),
+        (sides(f"{A}\nyes", B), sides(f"{A}\nyes", edited(B, 0.1)), False),
+    ],
+    ids=["equal", "same question", "reply edited", "edited", "same reply", "answer to a question"],
+)
+def test_dialogues_of_different_decisions_on_safety_are_duplicates_where_they_are_equal(
+    a: Sides, b: Sides, alike: bool
+) -> None:
+    """A word in the companion's question may be what makes a `yes` dangerous."""
+    assert match(a, b, 0.7) is not None
+    first = replace(a, safety=1)
+    assert match(first, b, 0.7) is not None  # nothing was decided on b
+    second = replace(b, safety=2)
+    same = match(first, second, 0.7)
+    assert (same is not None) == alike
 
 
 @pytest.mark.parametrize(("a", "b"), DIFFERENT.values(), ids=DIFFERENT)
