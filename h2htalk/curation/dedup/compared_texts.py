@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.data.languages import Language, find_language
+from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.language_data import language_data
 
 _NO_WORD = re.compile(r"[\W_]+")
@@ -35,11 +36,13 @@ def lengths(language: Language) -> Mapping[str, Any]:
 
 
 def plain(text: str, language: Language) -> str:
-    """The compared form of a text: NFKC, without case and invisible signs, words separated as in the language.
+    """The compared form of a text: NFKC, in simplified characters, without case and invisible signs, words separated as
+    in the language.
 
     A text without a letter or digit (emoji) keeps its signs, without spaces. Linear in its length.
     """
-    folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
+    composed = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
+    folded = simplified(composed).casefold()
     words = _NO_WORD.sub(find_language(language).joint, _APOSTROPHES.sub("", folded)).strip()
     return words or "".join(folded.split())
 

@@ -598,6 +598,34 @@ def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
     ] * 2
 
 
+WRITTEN = {
+    "zh-Hans": "妈妈又来电话，问我为什么还没结婚。我说工作很忙，挂了以后在厨房坐了很久，灯也没开。",
+    "zh-Hant": "媽媽又來電話，問我為什麼還沒結婚。我說工作很忙，掛了以後在廚房坐了很久，燈也沒開。",
+}
+
+
+@pytest.mark.parametrize("of_item", WRITTEN)
+@pytest.mark.parametrize("of_dialogue", WRITTEN)
+def test_an_item_is_found_in_the_other_script(of_item: str, of_dialogue: str) -> None:
+    """Of 16 test items in traditional characters 2 were found; one reader learns the item from either script."""
+    scenario = next(s for s in CHATS if s.language == "zh")
+    inputs = {"history": (Turn("user", WRITTEN[of_item]),)}
+    item = replace(scenario, inputs=inputs, references=("好。",))
+    index = SplitIndex([replace(MINI, scenarios=(item,))], 0.8)
+    evidence = index.find(dialogue("d", WRITTEN[of_dialogue], "嗯。", language="zh"))
+    assert evidence is not None
+    assert evidence["similarity"] == 1.0
+
+
+def test_a_dialogue_in_both_scripts_is_a_duplicate(tmp_path: Path) -> None:
+    """Both stayed, one for each script."""
+    first = dialogue("a", WRITTEN["zh-Hans"], "我在听，你说。", language="zh")
+    second = dialogue("b", WRITTEN["zh-Hant"], "我在聽，你說。", language="zh")
+    staying, removed = deduplicated(tmp_path, [first, second])
+    assert set(staying) == {"a"}
+    assert removed["b"]["reason"] == "duplicate"
+
+
 def test_what_is_searched_where() -> None:
     second = "The other good reply tells of the kiln, the wet clay and the long way home by tram."
     scenario = replace(CHATS[0], references=("Yes.", second))
