@@ -37,8 +37,8 @@ CONTENT = {
     "benchmark": 87500,
     "chat": 30700,
     "cli": 6800,
-    "curation": 145850,
-    "data": 29800,  # with what studies and planted replies share: points and numbers of a case
+    "curation": 145900,
+    "data": 29900,  # with what studies and planted replies share: points and numbers of a case
     "integrations": 9600,
     "rounds": 52000,
     "scale": 8700,
