@@ -37,7 +37,7 @@ CONTENT = {
     "benchmark": 87500,
     "chat": 30700,
     "cli": 6800,
-    "curation": 145950,
+    "curation": 146900,
     "data": 29900,  # with what studies and planted replies share: points and numbers of a case
     "integrations": 9600,
     "rounds": 52000,
