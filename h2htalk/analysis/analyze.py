@@ -24,12 +24,13 @@ from h2htalk.analysis.verb_nouns.pairs import (
     choose_processes,
     count_texts,
 )
-from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.records import NOT_EMPTY
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.settings import PathText, check_fields
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, counted, quoted
+from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.embeddings.vectors import Embedder
 from h2htalk.text.token_counts import open_token_counter
 from h2htalk.text.tokens import tokenize
@@ -101,7 +102,8 @@ class SplitAnalysis:
 class Analysis:
     """Every measure, with its settings.
 
-    `unmeasured` names each measure that was left out, and why. `embedder` is name and revision.
+    `unmeasured` names each measure that was left out, and why; `notes` says how texts were read that were not measured
+    as they stand. `embedder` is name and revision.
     """
 
     spec: AnalyzeSpec
@@ -112,6 +114,7 @@ class Analysis:
     tokenizer: str | None
     embedder: str | None
     unmeasured: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     package_version: str = __version__
 
 
@@ -155,13 +158,19 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
         unmeasured.append("model tokens (set --tokenizer)")
     embedder = _open_embedder(spec.embedder, list(models), unmeasured)
     jobs = [
-        PairJob(part.side(side), part.language, models[part.language].source)
+        PairJob(
+            texts=tuple(map(simplified, part.side(side))),
+            language=part.language,
+            model=models[part.language].source,
+        )
         for of_split in parts
         for part in of_split
         for side in SIDES
     ]
     pairs = iter(count_texts(jobs, choose_processes(jobs, spec.processes)))
-    cut = lru_cache(maxsize=REMEMBERED_TEXTS)(tokenize)  # three measures use a text's tokens
+    cut = lru_cache(maxsize=REMEMBERED_TEXTS)(
+        _tokenize_simplified
+    )  # three measures use a text's tokens
     texts = [[text for part in of_split for text in part.texts] for of_split in parts]
     diversity = measure_diversity(*texts, embedder=embedder, seed=spec.seed, split=cut)
     splits = []
@@ -194,7 +203,28 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
         tokenizer=counter.name if counter else None,
         embedder=f"{embedder.name} {embedder.revision}" if embedder else None,
         unmeasured=tuple(unmeasured),
+        notes=tuple(_script_notes(chosen, parts)),
     )
+
+
+def _tokenize_simplified(text: str, language: str) -> list[str]:
+    """Tokenize as `tokenize`, whose Chinese dictionary holds simplified words alone."""
+    return tokenize(simplified(text), language)
+
+
+def _script_notes(splits: Sequence[Split], selections: Sequence[Sequence[_Part]]) -> Iterator[str]:
+    """Say of each split how many texts have traditional characters, and that words are shown in simplified ones."""
+    for split, selection in zip(splits, selections, strict=True):
+        for part in selection:
+            if find_language(part.language).script != "Chinese":
+                continue
+            traditional = [side for side in part.texts if simplified(side.text) != side.text]
+            if traditional:
+                total = counted(len(part.texts), "Chinese text")
+                yield (
+                    f"{split.name}: {len(traditional):,} of {total} have traditional characters; words and pairs "
+                    "are found and shown in simplified ones, so that both scripts count alike"
+                )
 
 
 def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:

@@ -11,6 +11,7 @@ from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.links import follow_links, read_links
 from h2htalk.data.readers.reads import REIDENTIFICATION
 from h2htalk.data.releases.release_folder import (
+    ERASED_ITEMS,
     SPEC,
     Manifest,
     is_release,
@@ -30,8 +31,27 @@ def erased_after_build(manifest: Manifest) -> int:
     return max(0, built - remaining)
 
 
+def describe_stale_card(manifest: Manifest) -> str:
+    """Say that items were erased from a release that its card and figures still count; empty where none was."""
+    erased = max(erased_after_build(manifest), manifest.facts.get(ERASED_ITEMS, 0))
+    if not erased:
+        return ""
+    items = counted(erased, "item was", "items were")
+    return f"{items} erased from it, and its card still counts them: build the next version with it as `previous`"
+
+
 def require_erased_release(folder: Path) -> None:
-    """Raise DataError where the workspace of a release, if it is at hand, erased somebody whose words it holds."""
+    """Raise DataError where a release holds words of an erased person, or its card counts items that were erased.
+
+    Whether it holds such words is known where its workspace is at hand.
+    """
+    _require_known_erased(folder)
+    stale = describe_stale_card(read_manifest(folder))
+    if stale:
+        raise DataError(f"{folder}: {stale}, and publish that one")
+
+
+def _require_known_erased(folder: Path) -> None:
     try:
         workspace = Workspace(Path(read_stored_spec(private_folder(folder) / SPEC).workspace))
     except FileNotFoundError:

@@ -100,6 +100,38 @@ def test_what_is_chosen_of_a_split_and_what_cannot_be(tmp_path: Path) -> None:
         analyze(AnalyzeSpec(split_of(tmp_path, [])))
 
 
+def test_both_chinese_scripts_give_the_same_words_pairs_and_lengths(tmp_path: Path) -> None:
+    """Traditional text was cut into wrong words and pairs, and nothing said so."""
+    simple = records(
+        ("我给奶奶剪指甲、梳头发，她忘了我的名字。", "她记得你的声音。"),
+        ("医生说药要减量，我想换工作。", "先喝杯热水，再写计划。"),
+        language="zh",
+    )
+    traditional = records(
+        ("我給奶奶剪指甲、梳頭髮，她忘了我的名字。", "她記得你的聲音。"),
+        ("醫生說藥要減量，我想換工作。", "先喝杯熱水，再寫計劃。"),
+        language="zh",
+    )
+    simple_split = split_of(tmp_path, simple, "simple")
+    full_split = split_of(tmp_path, traditional, "full")
+    first = analyze(AnalyzeSpec(simple_split, processes=1))
+    second = analyze(AnalyzeSpec(full_split, processes=1))
+    assert only(second).words == only(first).words
+    assert only(second).pairs == only(first).pairs
+    assert only(second).lengths == only(first).lengths
+    nouns = {pair.noun for pair in only(second).pairs["instruction"]}
+    assert "指甲" in nouns
+    assert "工作" in nouns
+    assert first.notes == ()
+    assert second.notes[0].startswith("full: 4 of 4 Chinese texts have traditional characters;")
+    assert f"note: {second.notes[0]}" in overview(second)
+    # Splits of the two scripts can be compared.
+    compared = analyze(AnalyzeSpec(simple_split, full_split, processes=1))
+    log_odds = {row.log_odds for row in compared.comparisons[0].rows}
+    assert log_odds == {0.0}
+    assert compared.notes == second.notes
+
+
 def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) -> None:
     tea = records(*((f"I drink tea with friend {n}.", "Enjoy the tea!") for n in range(40)))
     walk = records(*((f"I take a walk with dog {n}.", "Enjoy the walk!") for n in range(40)))

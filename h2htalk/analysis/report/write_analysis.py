@@ -208,12 +208,14 @@ def page_text(
         }
         for part, of_part in groupby(shown, key=lambda spec: spec.part)
     ]
+    notes = [f"{printable(text)}." for text in analysis.notes]
     view = {
         "split": printable(split.name),
         "subtitle": printable(subtitle),
         "tiles": [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles],
         "parts": parts,
         "unmeasured": [f"Not measured: {printable(text)}." for text in analysis.unmeasured],
+        "notes": notes,
         "made": [(printable(key), printable(value)) for key, value in made.items()],
     }
     return render_page(files("h2htalk.analysis.report") / "page", view, pictures=True)
@@ -295,6 +297,7 @@ def _summary(analysis: Analysis, made: dict[str, str]) -> dict[str, Any]:
         "made_with": made,
         "splits": [one.fingerprint for one in (analysis.split, analysis.compare_with) if one],
         "not_measured": analysis.unmeasured,
+        "notes": analysis.notes,
         "languages": languages,
         "comparisons": comparisons,
     }
@@ -397,6 +400,9 @@ def overview(analysis: Analysis) -> str:
         lines += ["", f"{a} compared with {b}", *map(_compared, analysis.comparisons)]
     if analysis.unmeasured:
         lines += ["", *(f"not measured: {text}" for text in analysis.unmeasured)]
+    if analysis.notes:
+        lines.append("")
+        lines += [f"note: {text}" for text in analysis.notes]
     return "\n".join(lines)
 
 

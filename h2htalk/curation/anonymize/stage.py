@@ -28,7 +28,7 @@ from h2htalk.extras import ANONYMIZATION
 if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
 
-VERSION = 9
+VERSION = 10
 _LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
 LEAK = "leak"
 REVIEW = "review"

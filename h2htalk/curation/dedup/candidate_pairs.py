@@ -75,7 +75,9 @@ class MappedDialogues:
         )
         order = np.lexsort((*joined["hashes"].T[::-1], joined["language"]))
         self.language, self.hashes = joined["language"][order], joined["hashes"][order]
-        self._quality, self._bounds = joined["quality"][order], joined["bounds"][order]
+        self._safety = joined["safety"][order]
+        self._quality = joined["quality"][order]
+        self._bounds = joined["bounds"][order]
         owner = np.argsort(order)[joined["dialogue"]]
         rows = np.lexsort((owner, joined["key"]))
         rows = rows[np.diff(joined["key"][rows], prepend=~joined["key"][rows[:1]]) != 0]
@@ -97,9 +99,10 @@ class MappedDialogues:
         """The compared texts of a dialogue."""
         _, user, companion, end = self._bounds[number].tolist()
         return Sides(
-            LANGUAGES[int(self.language[number])],
-            self._text(user, companion),
-            self._text(companion, end),
+            language=LANGUAGES[int(self.language[number])],
+            user=self._text(user, companion),
+            companion=self._text(companion, end),
+            safety=int(self._safety[number]),
         )
 
     def quality_of(self, number: int) -> tuple[int | str, ...]:

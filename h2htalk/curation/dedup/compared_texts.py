@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.data.languages import Language, find_language
+from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.language_data import language_data
 
 _NO_WORD = re.compile(r"[\W_]+")
@@ -35,22 +36,28 @@ def lengths(language: Language) -> Mapping[str, Any]:
 
 
 def plain(text: str, language: Language) -> str:
-    """The compared form of a text: NFKC, without case and invisible signs, words separated as in the language.
+    """The compared form of a text: NFKC, in simplified characters, without case and invisible signs, words separated as
+    in the language.
 
     A text without a letter or digit (emoji) keeps its signs, without spaces. Linear in its length.
     """
-    folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
+    composed = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
+    folded = simplified(composed).casefold()
     words = _NO_WORD.sub(find_language(language).joint, _APOSTROPHES.sub("", folded)).strip()
     return words or "".join(folded.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A dialogue in its compared form: the text of each side, a message a line, without empty ones."""
+    """A dialogue in its compared form: the text of each side, a message a line, without empty ones.
+
+    `safety` is a hash of what was decided on its safety (`signatures.safety_decision`), 0 where nothing was.
+    """
 
     language: Language
     user: str
     companion: str
+    safety: int = 0
 
 
 def similarity(a: str, b: str, least: float = 0.0) -> float:
@@ -88,13 +95,19 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     Both sides together must reach the threshold, and each must be more similar than by chance. One side alone must be
     longer than a phrase and reach a third of the way from the threshold to 1; where the replies alone do, the inputs
     must also be more similar than by chance, as a companion may say the same to many people. Conversations with the
-    same opening that continue differently are no duplicates.
+    same opening that continue differently are no duplicates. Dialogues on whose safety was decided differently are
+    duplicates only where both sides are equal, or where both are an answer to one message of a user: the word that is
+    edited may be the one that matters.
     """
     known, alone = lengths(a.language), threshold + (1 - threshold) / 3
     phrase = known["least_inputs"] / 2
     user = similarity(a.user, b.user, _LEAST_SIDE)
     if user == 1.0 and a.companion == b.companion:
         return Match(1.0, "both", True)
+    decided_differently = a.safety != b.safety and a.safety != 0 and b.safety != 0
+    same_question = user == 1.0 and "\n" not in a.user
+    if decided_differently and not same_question:
+        return None
     rest, other = (side.user.partition("\n")[2] for side in (a, b))
     if max(len(rest), len(other)) >= phrase and similarity(rest, other, _LEAST_REST) < _LEAST_REST:
         return None

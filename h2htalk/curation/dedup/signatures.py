@@ -6,7 +6,7 @@ The result for a dialogue depends on it and the splits alone, so parts can be ma
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from h2htalk.curation.dedup.compared_texts import lengths, plain, text_hash, uni
 from h2htalk.curation.dedup.contamination import SplitIndex
 from h2htalk.curation.stage_folder import Record, read_dialogue
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.scenario import Dialogue
+from h2htalk.data.scenario import Dialogue, noted_tags
 from h2htalk.data.splits import load_split
 
 # Where a side is shorter, it has few shingles, and both sides together are compared as well.
@@ -45,14 +45,31 @@ def quality(dialogue: Dialogue) -> tuple[bool, int, bool, int, str]:
     )
 
 
+def safety_decision(metadata: Mapping[str, Any]) -> tuple[object, ...]:
+    """What was decided on a dialogue's safety: whether it waits for people, its risk, a possible crisis, its tags."""
+    noted = metadata.get("safety")
+    safety: Mapping[str, Any] = noted if isinstance(noted, Mapping) else {}
+    waits = safety.get("action") == "review"
+    risk = str(safety.get("risk", "none"))
+    possible = bool(safety.get("possible_crisis"))
+    return waits, risk, possible, sorted(noted_tags(metadata))
+
+
+def _safety_hash(metadata: Mapping[str, Any]) -> int:
+    if "safety" not in metadata:
+        return 0
+    return text_hash(json.dumps(safety_decision(metadata)))
+
+
 def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
     """Map a part; records that are no dialogues are left out (the stage's rule rejects them). Returns arrays by name.
 
     `contaminated`: a JSON line of [id, evidence] for each dialogue with an item of a split. Of each other dialogue:
-    `language`, `hashes` (n, 2) of the user's and the companion's text, `quality` (n, 4) without the id, and `bounds`
-    (n, 4) in `texts` (UTF-8, with lone surrogates): where its id and the two texts begin, and the end. Of each text by
-    which one is compared: `dialogue`, its number; `kind`, texts of another kind are not compared; `key`, a hash of text
-    and kind; `values` (texts, 128), 8 bits of each value of the signature (Li and König 2010)."""
+    `language`, `hashes` (n, 2) of the user's and the companion's text, `safety`, a hash of its `safety_decision` or 0,
+    `quality` (n, 4) without the id, and `bounds` (n, 4) in `texts` (UTF-8, with lone surrogates): where its id and the
+    two texts begin, and the end. Of each text by which one is compared: `dialogue`, its number; `kind`, texts of
+    another kind are not compared; `key`, a hash of text and kind; `values` (texts, 128), 8 bits of each value of the
+    signature (Li and König 2010)."""
     notes = [
         (one, index.find(one)) for one in map(read_dialogue, records) if isinstance(one, Dialogue)
     ]
@@ -91,7 +108,9 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
                             signature(text, shingles["width"]),
                         )
                     )
+    safety = [_safety_hash(dialogue.metadata) for dialogue in dialogues]
     return {
+        "safety": np.array(safety, np.uint64),
         "contaminated": np.frombuffer(lines.encode(), np.uint8),
         "language": np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),
         "hashes": np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(

@@ -21,7 +21,7 @@ import numpy as np
 
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Pairs, find_pairs
 from h2htalk.curation.dedup.compared_texts import Match, match, plain, similarity
-from h2htalk.curation.dedup.signatures import map_part, open_index, quality
+from h2htalk.curation.dedup.signatures import map_part, open_index, quality, safety_decision
 from h2htalk.curation.licences import mixture
 from h2htalk.curation.run import RuleFactory, StageRun, in_processes, worker_count
 from h2htalk.curation.stage_folder import (
@@ -41,7 +41,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 
-VERSION = 6
+VERSION = 7
 STAGE = "dedup"
 DUPLICATES, WORK = STAGES[STAGE].temporary
 REPLIES = "replies.jsonl"
@@ -213,7 +213,8 @@ def _with_replies(
         reply = plain(other.messages[1].content, kept.language)
         all_licences = {*licences, other.licence}
         together = licence if len(all_licences) == 1 else mixture(all_licences)
-        fits = together and len(alternatives) < MOST_REPLIES and _safety(other) == _safety(kept)
+        decided_alike = safety_decision(other.metadata) == safety_decision(kept.metadata)
+        fits = together and len(alternatives) < MOST_REPLIES and decided_alike
         if fits and all(similarity(reply, one, threshold) < threshold for one in replies):
             licence, licences = str(together), all_licences
             replies.append(reply)
@@ -221,8 +222,3 @@ def _with_replies(
             line = {"id": other.id, "text": other.messages[1].content, "provenance": provenance}
             alternatives.append({**line, "licence": other.licence})
     return {"id": kept.id, "licence": licence, "alternatives": alternatives}
-
-
-def _safety(dialogue: Dialogue) -> tuple[object, ...]:
-    safety = dialogue.metadata.get("safety") or {}
-    return safety.get("action"), safety.get("risk"), sorted(safety.get("tags") or ())

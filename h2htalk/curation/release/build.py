@@ -18,11 +18,10 @@ from typing import Any
 
 from h2htalk.curation.candidates import ANSWER
 from h2htalk.curation.curate import summaries
-from h2htalk.curation.gather.exports.programs import PROGRAMS
 from h2htalk.curation.licences import find_licence, mixture
 from h2htalk.curation.reading.recall import card_lines
 from h2htalk.curation.release import gates, selection
-from h2htalk.curation.release.card import write_card
+from h2htalk.curation.release.card import chats_of_people, write_card
 from h2htalk.curation.release.content import (
     InventedValues,
     ReleaseContent,
@@ -56,8 +55,8 @@ from h2htalk.curation.release.settings import (
     read_release_spec,
     read_stored_spec,
 )
+from h2htalk.curation.released import describe_stale_card
 from h2htalk.curation.stage_folder import count_values
-from h2htalk.curation.stages import FIRST_STAGE
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.erasure.folder_kinds import ErasedIds
@@ -512,17 +511,6 @@ def release_facts(
     }
 
 
-def chats_of_people(workspace: Workspace) -> dict[str, str]:
-    """The sources whose chats are between people, and the programs that exported them."""
-    sources = workspace.stage(FIRST_STAGE).settings().get("sources", ())
-    programs = {
-        str(source["name"]): PROGRAMS[source["format"]]
-        for source in sources
-        if source["format"] in PROGRAMS
-    }
-    return {name: program.title for name, program in sorted(programs.items()) if program.of_people}
-
-
 def content_facts(content: ReleaseContent) -> dict[str, Any]:
     """The facts that follow from the content."""
     items = [item.scenario for item in content.items()]
@@ -607,6 +595,10 @@ def check_release(folder: str | Path) -> Release:
         folder, (), content, releases.release_hash(folder), notes=notes, allowed=allowed
     )
     checked = _run(release, context, () if known else ("personal_data",))
+    stale = describe_stale_card(manifest)
+    if stale:
+        stale_line = f"card and figures: not those of the items: {stale}"
+        checked = replace(checked, unchecked=(*checked.unchecked, stale_line))
     return replace(checked, untested=gates.allow_unread(checked.untested, allowed_unread))
 
 

@@ -13,12 +13,14 @@ from typing import Any
 from urllib.parse import quote
 
 from h2htalk.curation.candidates import MODEL
+from h2htalk.curation.gather.exports.programs import PROGRAMS
 from h2htalk.curation.release.exposed import exposure_lines, read_exposure_facts
 from h2htalk.curation.release.previous import changes_text
 from h2htalk.curation.release.read_summary import cases_among, certificate_rows, counted_rows
 from h2htalk.curation.release.readings import CERTIFICATES
 from h2htalk.curation.release.settings import ALL, CardSettings
-from h2htalk.curation.stages import SIMULATED
+from h2htalk.curation.stages import FIRST_STAGE, SIMULATED
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object, refuse_links, sha256_of, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.data.model_names import without_path
@@ -94,11 +96,7 @@ def front_matter(
     There is no `dataset_info`: `datasets` refuses files whose number of rows differs from it, as after an erasure.
     """
     facts, languages = manifest.facts, record["inLanguage"]
-    items = sum(
-        sum(splits.values())
-        for config, splits in manifest.configs.items()
-        if config != releases.VOTES
-    )
+    items = releases.count_items(manifest.configs)
     licence = manifest.licence.lower()
     family = next((one for one in _HUB["families"] if licence.startswith(f"{one}-")), "other")
     hub_licence = licence if licence in _HUB["licences"] else family
@@ -401,6 +399,17 @@ def _fields(record_set: str, path: str, folder: Path) -> Iterator[dict[str, Any]
             yield field | {"subField": parts}
         else:
             yield field | {"dataType": types[kind], "source": source}
+
+
+def chats_of_people(workspace: Workspace) -> dict[str, str]:
+    """The sources whose chats are between people, and the programs that exported them."""
+    sources = workspace.stage(FIRST_STAGE).settings().get("sources", ())
+    programs = {
+        str(source["name"]): PROGRAMS[source["format"]]
+        for source in sources
+        if source["format"] in PROGRAMS
+    }
+    return {name: program.title for name, program in sorted(programs.items()) if program.of_people}
 
 
 def _people_lines(facts: Mapping[str, Any]) -> list[str]:

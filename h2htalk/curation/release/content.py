@@ -25,7 +25,7 @@ from h2htalk.data.readers.passages import SpokenPassage, conversation_passages
 from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.releases.release_folder import private_folder
-from h2htalk.data.scenario import Persona, Scenario, Turn, personas_of
+from h2htalk.data.scenario import Dialogue, Persona, Scenario, Turn, personas_of
 from h2htalk.data.split_output import write_personas
 from h2htalk.data.stage_folders import is_workspace
 from h2htalk.errors import ConfigError, DataError, quoted
@@ -232,6 +232,21 @@ def item_texts(one: Scenario | Case) -> list[Turn]:
             *([Turn("companion", turn.reference)] if turn.reference else []),
         ]
     return turns
+
+
+def compared_dialogue(record: Scenario | Case) -> Dialogue:
+    """A record as dedup compares it; an item with what was decided on its safety, its tag `risk` included."""
+    metadata: dict[str, Any] = {}
+    if isinstance(record, Scenario):
+        noted = record.metadata.get("safety")
+        safety = dict(noted) if isinstance(noted, Mapping) else {}
+        metadata["safety"] = {**safety, "risk": record.tags.risk}
+    return Dialogue(
+        id=record.id,
+        language=record.language,
+        messages=tuple(item_texts(record)),
+        metadata=metadata,
+    )
 
 
 def record_passages(record: Scenario | Case) -> list[SpokenPassage]:

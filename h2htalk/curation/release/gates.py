@@ -20,7 +20,11 @@ from h2htalk.curation.dedup.compared_texts import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
 from h2htalk.curation.release import hints
-from h2htalk.curation.release.content import ReleaseContent, item_notes, item_texts
+from h2htalk.curation.release.content import (
+    ReleaseContent,
+    compared_dialogue,
+    item_notes,
+)
 from h2htalk.curation.release.exposed import exposed_items, share_text
 from h2htalk.curation.release.gate_context import (
     Allowed,
@@ -45,7 +49,7 @@ from h2htalk.data.readers.exposures import LEAST_DETAILS
 from h2htalk.data.readers.reads import REIDENTIFICATION, TESTED_GATES, TestedGate
 from h2htalk.data.records import Text, read_record, strict_record
 from h2htalk.data.releases.release_folder import DEV, TEST
-from h2htalk.data.scenario import Dialogue, Persona, Scenario, Turn
+from h2htalk.data.scenario import Persona, Scenario, Turn
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 from h2htalk.progress import counted_items
 from h2htalk.rounds.aggregation.decisions import TIE
@@ -230,9 +234,8 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     items = sorted(content.items(), key=lambda item: item.id)
     family = families(items) | {case.id: f"case {case.family}" for case in content.cases}
     records: list[Scenario | Case] = [*(item.scenario for item in items), *content.cases]
-    dialogues = [Dialogue(one.id, one.language, tuple(item_texts(one))) for one in records]
     part = map_part(
-        [dialogue.to_dict() for dialogue in dialogues],
+        [compared_dialogue(record).to_dict() for record in records],
         open_index(context.spec.other_splits, THRESHOLD),
     )
     mapped = MappedDialogues([part])  # in memory: a kill leaves no text in a temporary file

@@ -52,6 +52,7 @@ SPEC = "spec.json"  # in the private folder
 TEST = "test"
 DEV = "dev"
 VOTES = "votes"
+ERASED_ITEMS = "erased_items"  # the fact of how many items left the folder after it was built
 SPLITS = (TEST, DEV)
 # Columns that hold JSON text, since their fields differ from row to row.
 _JSON = ("inputs", "provenance", "metadata", "sessions", "history", "points", "facts")
@@ -192,6 +193,11 @@ def read_rows(
         yield from read_parquet(folder / data_file(config, split))
 
 
+def count_items(configs: Mapping[str, Mapping[str, int]]) -> int:
+    """The number of scenarios and cases in the configs of a manifest."""
+    return sum(sum(rows.values()) for config, rows in configs.items() if config != VOTES)
+
+
 def item_rows(folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
     """The rows of all scenarios and cases."""
     for config, splits in manifest.configs.items():
@@ -284,7 +290,11 @@ class ErasableRelease(ErasableFolder):
         if METADATA in hashes:
             text = (path / METADATA).read_text(encoding="utf-8")
             for name, sha256 in manifest.files.items():
-                text = text.replace(sha256, hashes.get(name, sha256))
+                if name in hashes:
+                    size = (path / name).stat().st_size
+                    stale = rf'("{sha256}",\s+"contentSize": ")[0-9]+ B'
+                    text = re.sub(stale, rf"\g<1>{size} B", text)
+                    text = text.replace(sha256, hashes[name])
             files.write_text(path / METADATA, text)
             hashes[METADATA] = files.sha256_of(path / METADATA)
         configs: dict[str, dict[str, int]] = {}
@@ -294,6 +304,9 @@ class ErasableRelease(ErasableFolder):
                 rows = read_rows(path, manifest, config, split)
                 configs[config][split] = sum(1 for _ in rows)
         facts = dict(manifest.facts)
+        removed = count_items(manifest.configs) - count_items(configs)
+        if removed:
+            facts[ERASED_ITEMS] = facts.get(ERASED_ITEMS, 0) + removed
         if "allowed" in facts:
             facts["allowed"] = [
                 allowed for allowed in facts["allowed"] if allowed["item"] not in erased

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -289,7 +290,9 @@ def test_hostile_words_and_names_are_text() -> None:
         "pairs": [VerbNounPair(HOSTILE, HOSTILE)],
         "unmeasured": [HOSTILE],
     }
-    text = page(made_analysis(("en",), words=words, **hostile), {HOSTILE: HOSTILE})
+    analysis = replace(made_analysis(("en",), words=words, **hostile), notes=(HOSTILE,))
+    text = page(analysis, {HOSTILE: HOSTILE})
+    assert '<ul class="notes"><li>' in text
     quiet = page(
         made_analysis(("en",), words=words[1:], pairs=[VerbNounPair("a", "b")], unmeasured=["x"]),
         {"x": "y"},

@@ -302,6 +302,51 @@ def test_a_dialogue_that_cannot_be_folded_is_a_duplicate(
     assert [len(record["metadata"]["alternatives"]) for record in kept.values()] == [1]
 
 
+LETTER = (
+    "The letter came back twice and I keep it under the bread. I washed every cup in the house, "
+    "wrote to my aunt, and fed the neighbour's cat. On Sunday evening I will {}, and then it is quiet."
+)
+CHINESE_LETTER = (
+    "信退回来两次了，我把它压在面包下面。家里的杯子我全洗了一遍，给姑姑写了信，也喂了邻居的猫。"
+    "星期天晚上我会吃{}，然后就安静了。"
+)
+
+
+LEASE = LETTER.format("end my lease")
+LIFE = LETTER.format("end my life")
+FEW_PILLS = LETTER.format("take 14 pills")
+MANY_PILLS = LETTER.format("take 41 pills")
+ONE_PILL = CHINESE_LETTER.format("一片药")
+THIRTY_PILLS = CHINESE_LETTER.format("三十片药")
+NO_DANGER = {"safety": {"action": "keep", "tags": [], "risk": "none"}}
+DANGER = {"safety": {"action": "keep_tag", "tags": ["crisis.ideation"], "risk": "high"}}
+
+
+@pytest.mark.parametrize(
+    ("harmless", "dangerous", "language"),
+    [(LEASE, LIFE, "en"), (FEW_PILLS, MANY_PILLS, "en"), (ONE_PILL, THIRTY_PILLS, "zh")],
+    ids=["a word", "a number", "a Chinese number"],
+)
+def test_a_harmless_look_alike_removes_no_dialogue_with_a_danger(
+    tmp_path: Path, harmless: str, dangerous: str, language: Language
+) -> None:
+    """The one with the smaller id stayed, so `end my lease` removed `end my life` from the data."""
+    reply = "在听。" if language == "zh" else "I am listening, take your time."
+    calm = dialogue("a", harmless, reply, language=language, metadata=NO_DANGER)
+    crisis = dialogue("b", dangerous, reply, language=language, metadata=DANGER)
+    staying, removed = deduplicated(tmp_path / "first", [calm, crisis])
+    assert set(staying) == {"a", "b"}
+    assert removed == {}
+    crisis = replace(crisis, id="0")
+    staying, removed = deduplicated(tmp_path / "last", [calm, crisis])
+    assert set(staying) == {"0", "a"}
+    # Of two on which was decided alike, one stays as before.
+    also_crisis = replace(calm, metadata=DANGER)
+    staying, removed = deduplicated(tmp_path / "alike", [also_crisis, crisis])
+    assert set(staying) == {"0"}
+    assert removed["a"]["reason"] == "near_duplicate"
+
+
 def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(
     tmp_path: Path,
 ) -> None:
@@ -434,6 +479,30 @@ DIFFERENT = {
 }
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "alike"),
+    [
+        (sides(A, B), sides(A, B), True),
+        (sides(A, B), sides(A, C), True),
+        (sides(A, B), sides(A, edited(B, 0.1)), True),
+        (sides(A, B), sides(edited(A, 0.1), B), False),
+        (sides(HALF, SHORT), sides(LONGER, SHORT), False),
+        (sides(f"{A}\nyes", B), sides(f"{A}\nyes", edited(B, 0.1)), False),
+    ],
+    ids=["equal", "same question", "reply edited", "edited", "same reply", "answer to a question"],
+)
+def test_dialogues_of_different_decisions_on_safety_are_duplicates_where_they_are_equal(
+    a: Sides, b: Sides, alike: bool
+) -> None:
+    """A word in the companion's question may be what makes a `yes` dangerous."""
+    assert match(a, b, 0.7) is not None
+    first = replace(a, safety=1)
+    assert match(first, b, 0.7) is not None  # nothing was decided on b
+    second = replace(b, safety=2)
+    same = match(first, second, 0.7)
+    assert (same is not None) == alike
+
+
 @pytest.mark.parametrize(("a", "b"), DIFFERENT.values(), ids=DIFFERENT)
 def test_no_duplicates(a, b):
     assert match(a, b, 0.7) is None
@@ -527,6 +596,34 @@ def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
     assert [f and (f["of"], f["on"]) for f in find_items(plain, longer)] == [
         (scenario.id, "reference")
     ] * 2
+
+
+WRITTEN = {
+    "zh-Hans": "妈妈又来电话，问我为什么还没结婚。我说工作很忙，挂了以后在厨房坐了很久，灯也没开。",
+    "zh-Hant": "媽媽又來電話，問我為什麼還沒結婚。我說工作很忙，掛了以後在廚房坐了很久，燈也沒開。",
+}
+
+
+@pytest.mark.parametrize("of_item", WRITTEN)
+@pytest.mark.parametrize("of_dialogue", WRITTEN)
+def test_an_item_is_found_in_the_other_script(of_item: str, of_dialogue: str) -> None:
+    """Of 16 test items in traditional characters 2 were found; one reader learns the item from either script."""
+    scenario = next(s for s in CHATS if s.language == "zh")
+    inputs = {"history": (Turn("user", WRITTEN[of_item]),)}
+    item = replace(scenario, inputs=inputs, references=("好。",))
+    index = SplitIndex([replace(MINI, scenarios=(item,))], 0.8)
+    evidence = index.find(dialogue("d", WRITTEN[of_dialogue], "嗯。", language="zh"))
+    assert evidence is not None
+    assert evidence["similarity"] == 1.0
+
+
+def test_a_dialogue_in_both_scripts_is_a_duplicate(tmp_path: Path) -> None:
+    """Both stayed, one for each script."""
+    first = dialogue("a", WRITTEN["zh-Hans"], "我在听，你说。", language="zh")
+    second = dialogue("b", WRITTEN["zh-Hant"], "我在聽，你說。", language="zh")
+    staying, removed = deduplicated(tmp_path, [first, second])
+    assert set(staying) == {"a"}
+    assert removed["b"]["reason"] == "duplicate"
 
 
 def test_what_is_searched_where() -> None:

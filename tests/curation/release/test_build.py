@@ -524,7 +524,8 @@ def test_the_release_after_an_erasure(folder: Path) -> None:
     made = folder / "one", folder / "one.private", folder / "crowd", folder / "experts"
     for phrase in (gone.turns[0].content, gone.references[0]):
         assert [files_with(path, phrase) for path in made] == [[], [], [], []]
-    assert check_release(folder / "one").hash == release_folder.release_hash(folder / "one")
+    checked = check_release(folder / "one")
+    assert checked.hash == release_folder.release_hash(folder / "one")
     workspace.tombstones_path.unlink()  # the item is made again, from a workspace that knows nothing
     shutil.rmtree(folder / "crowd")
     shutil.rmtree(folder / "experts")
@@ -536,6 +537,36 @@ def test_the_release_after_an_erasure(folder: Path) -> None:
     split = load_split(folder / "two")
     assert (gone.id in {one.id for one in split.scenarios}, len(split.scenarios)) == (False, 7)
     assert read_erased(folder / "two" / release_folder.TOMBSTONES).keys() == {gone.id}
+
+
+def test_a_release_from_which_items_were_erased_is_refused(folder: Path) -> None:
+    """Its card and `contentSize` in croissant.json were those of before, and publishing did not refuse it."""
+    release = folder / "one"
+    build_release(write_spec(folder, quota=8), release, allow=ALLOW_UNREAD)
+    assert check_release(release).is_tested
+    assert publish(release, "lab/made", dry_run=True).files
+    workspace = Workspace(folder / "W")
+    workspace.tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
+    erase(workspace, "made-000001")
+    record = json.loads((release / release_folder.METADATA).read_text(encoding="utf-8"))
+    for entry in record["distribution"]:
+        data_path = release / entry["contentUrl"]
+        assert entry["contentSize"] == f"{data_path.stat().st_size} B"
+        assert entry["sha256"] == sha256_of(data_path)
+    stale = "1 item was erased from it, and its card still counts them: build the next version with it as `previous`"
+    checked = check_release(release)
+    assert not checked.is_tested
+    assert f"card and figures: not those of the items: {stale}" in checked.unchecked
+    with pytest.raises(DataError, match=f"one: {stale}, and publish that one"):
+        publish(release, "lab/made", dry_run=True)
+    # A copy, which has no private folder, is refused, too.
+    shutil.copytree(release, folder / "copy")
+    with pytest.raises(DataError, match=f"copy: {stale}"):
+        publish(folder / "copy", "lab/made", dry_run=True)
+    spec = write_spec(folder, 'previous = "one"', quota=7, version="1.1.0")
+    build_release(spec, folder / "two", allow=ALLOW_UNREAD)
+    assert check_release(folder / "two").is_tested
+    assert publish(folder / "two", "lab/made", dry_run=True).files
 
 
 def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) -> None:
@@ -552,7 +583,8 @@ def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) 
     ):
         publish(moved, "lab/made", dry_run=True)
     erase(workspace, "made-000001", [moved.parent])
-    assert publish(moved, "lab/made", dry_run=True).files
+    with pytest.raises(DataError, match="1 item was erased from it"):
+        publish(moved, "lab/made", dry_run=True)
     (workspace.path / ".erasing").touch()
     with pytest.raises(DataError, match=f"{workspace.path}: an erasure was interrupted here"):
         publish(moved, "lab/made", dry_run=True)

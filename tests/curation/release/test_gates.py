@@ -187,6 +187,20 @@ def test_cases_are_compared_with_items_and_other_cases() -> None:
     assert found("near_duplicates", content(one, cases=alike[:1])) != []
 
 
+def test_items_whose_safety_was_decided_differently_are_no_near_duplicates() -> None:
+    """Dedup keeps `end my lease` beside `end my life`, and the gate would have refused the two."""
+    turns = [
+        [{"role": "user", "content": BUS.replace("dinner", word)}] for word in ("tea", "lunch")
+    ]
+    calm = scenario(1, inputs={"history": turns[0]}, references=["Go on."])
+    alike = scenario(2, inputs={"history": turns[1]}, references=["Go on."])
+    crisis = replace(alike, tags=replace(alike.tags, risk="high"))
+    tagged = replace(alike, metadata={"safety": {"tags": ["crisis.ideation"]}})
+    assert found("near_duplicates", content(kept(calm), kept(alike))) != []
+    assert found("near_duplicates", content(kept(calm), kept(crisis))) == []
+    assert found("near_duplicates", content(kept(calm), kept(tagged))) == []
+
+
 def test_no_text_is_written_into_a_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,8 +24,14 @@ from h2htalk.analysis.report.figure_specs import figure_specs
 from h2htalk.analysis.report.write_analysis import page_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.curation.licences import LICENCES
-from h2htalk.curation.release.build import chats_of_people, check_release, content_facts
-from h2htalk.curation.release.card import GAP, front_matter, read_results, write_card
+from h2htalk.curation.release.build import check_release, content_facts
+from h2htalk.curation.release.card import (
+    GAP,
+    chats_of_people,
+    front_matter,
+    read_results,
+    write_card,
+)
 from h2htalk.curation.release.content import (
     ReleaseContent,
     ReleaseItem,

@@ -174,6 +174,7 @@ def test_rows_votes_and_figures_leave_a_release(tmp_path: Path) -> None:
     counts = {"en": {"test": 2, "dev": 1}, "high_risk_zh": {"test": 0}, "votes": {"test": 3}}
     assert counts.items() <= manifest.configs.items()
     assert [one["item"] for one in manifest.facts["allowed"]] == ["made-000002"]
+    assert manifest.facts[releases.ERASED_ITEMS] == 2
     assert (manifest.name, manifest.version, manifest.canary) == (
         before.name,
         before.version,
@@ -190,6 +191,7 @@ def test_rows_votes_and_figures_leave_a_release(tmp_path: Path) -> None:
     ]
     # The other dialogue whose words were a reference: the item goes, as its references do.
     assert erase(release, ErasedIds(frozenset({"made-000009"}))).removed == 1
+    assert releases.read_manifest(release).facts[releases.ERASED_ITEMS] == 3
     assert files_with(tmp_path, WORDS) == []
     votes = [row["item"] for _, row in read_parquet(release / releases.data_file("votes", "test"))]
     assert votes == [f"made-{n:06}:dialogue_base" for n in (2, 11)]

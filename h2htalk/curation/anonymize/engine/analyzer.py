@@ -30,6 +30,10 @@ from presidio_anonymizer.entities import OperatorConfig
 from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
 from h2htalk.curation.anonymize.chinese.private_names import private_values
+from h2htalk.curation.anonymize.engine.answers import (
+    find_names_in_answers,
+    find_numbers_in_pieces,
+)
 from h2htalk.curation.anonymize.engine.user_recognizers import (
     MODELS,
     THRESHOLD,
@@ -183,7 +187,17 @@ class DialogueText(NlpArtifacts):
     @cached_property
     def structured(self) -> list[Span]:
         """What has a form of its own: numbers, accounts, addresses of the net."""
-        return [span for part in self.parts for span in part.joined(part.structured)]
+        spans: list[Span] = []
+        for part in self.parts:
+            spans += part.joined(part.structured)
+        for number, span in find_numbers_in_pieces(self.texts, self.language, self.countries):
+            spans.append(self._placed(number, span))
+        return spans
+
+    def _placed(self, number: int, span: Span) -> Span:
+        """A span of one text as one of the joined text."""
+        offset = self.offsets[number]
+        return replace(span, start=span.start + offset, end=span.end + offset)
 
     @cached_property
     def names(self) -> list[Span]:
@@ -207,6 +221,13 @@ class DialogueText(NlpArtifacts):
                 for part, spans in zip(chosen, read, strict=True)
                 for span in part.joined(spans)
             ]
+        stays: list[Span] = []
+        for part in self.parts:
+            stays += part.joined(part.allowed)
+        for number, answer in find_names_in_answers(self.texts, self.language):
+            name = self._placed(number, answer)
+            if not any(name.overlaps(public) for public in stays):
+                found.append(name)
         # An address may overlap what stays, such as a town's name, but may not lie within it.
         for part in self.parts:
             for name in part.joined(part.allowed):

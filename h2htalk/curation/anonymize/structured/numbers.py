@@ -34,6 +34,8 @@ _FEWEST_DIGITS, _MOST_DIGITS = 5, 20
 _LONGEST_GAP = 4
 # Characters of a resident id that somebody mistyped, and how near a word for one stands if its date is wrong too.
 _MISTYPED, _BESIDE = range(15, 20), 16
+# Digits of a card that somebody mistyped, and how near a word for one stands: of a brand's form, and of another.
+_FEWEST_OF_CARD, _NAMED_CARD, _BESIDE_CARD = 15, 45, 12
 # In a row of more groups (a table, a count) a number has few.
 _LONG_ROW, _FEW = 80, 5
 Group = tuple[int, int]  # start and end of digits without a gap
@@ -184,9 +186,10 @@ def resident_id(window: Window, _: Reading) -> float:
         return 0.0
     if len(value) == 15 and resident(f"{value[:6]}19{value[6:]}"):
         return 0.95
-    # A digit is wrong, lacks or stands twice: its owner is found by the others.
-    named = window.near.nearest == "id" and window.whole and len(value) in _MISTYPED
-    if not named:
+    # A digit is wrong, lacks or stands twice: its owner is found by the others. 号码 between the two is a phone's word,
+    # and no phone has so many digits.
+    named = window.near.nearest in ("id", "phone") and window.whole
+    if not named or len(value) not in _MISTYPED:
         return 0.0
     if resident(value):
         return 0.85
@@ -216,16 +219,14 @@ def national_id(window: Window, reading: Reading) -> float:
 
 
 def card(window: Window, reading: Reading) -> float:
-    """Bank cards: Luhn, or mistyped right behind a word for one; without a cue a brand's first digits and length."""
+    """Bank cards: Luhn, or mistyped beside a word for one; without a cue a brand's first digits and length."""
     digits, near = window.digits, window.near
     if not 12 <= len(digits) <= 19 or not digits.isdecimal():
         return 0.0
-    if not luhn(digits):
-        beside = (
-            near.nearest == "card" and near.kinds[0][1] <= 3 and len(digits) >= 15 and window.whole
-        )
-        return 0.92 if beside and not account(window, reading) else 0.0
     brand = _RE["brand"].fullmatch(digits) is not None
+    if not luhn(digits):
+        named = _is_named_card(window, brand)
+        return 0.92 if named and not account(window, reading) else 0.0
     # A brand's first digits speak against a word for nobody's numbers that stands a little apart.
     grouped = window.shape in ((4, 4, 4, 4), (4, 6, 5))
     reach = _ANYWHERE if not brand else 3 if digits.startswith("62") else 8 if grouped else 20
@@ -239,6 +240,16 @@ def card(window: Window, reading: Reading) -> float:
         if window.whole and near.nearest != "account" and near.distance("card") is not None
         else 0.0
     )
+
+
+def _is_named_card(window: Window, brand: bool) -> bool:
+    """Whether words name digits as a card's whose check digit is wrong; a brand's first digits let them stand apart."""
+    distance = window.near.distance("card")
+    if distance is None or not window.whole or len(window.digits) < _FEWEST_OF_CARD:
+        return False
+    if brand:
+        return distance <= _NAMED_CARD
+    return window.near.nearest == "card" and distance <= _BESIDE_CARD
 
 
 def account(window: Window, _: Reading) -> float:
