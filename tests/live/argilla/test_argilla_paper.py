@@ -25,6 +25,8 @@ ITEMS = 30
 # All annotate everything, so that the platforms' assignments do not matter.
 SKILLS = {"paper-a": 0.9, "paper-b": 0.8, "paper-c": 0.7, "paper-d": 0.55, "paper-e": 0.4}
 
+READ_BY_THE_CROWD = ("companion_harm:", "personal_data:")
+
 
 def test_spreadsheets_and_a_server_give_the_same_decisions(stack: Stack, tmp_path: Path) -> None:
     items = write_items(tmp_path / "items.jsonl", made_items(ITEMS, "crowd", crises=7))
@@ -88,7 +90,9 @@ def test_a_release_of_what_annotators_on_a_server_kept(
             )
         run(str(ROOT / "tools" / "simulate_annotators.py"), round, "--drop", "0", "--skill", "1")
         run("-m", "h2htalk", "round", "close", round)
-    allow = [word for text in ALLOW_UNREAD for word in ("--allow", text)]
+    # The crowd was asked whether something is harmful, or about a real person; for the other gates nobody read.
+    unread = [text for text in ALLOW_UNREAD if not text.startswith(READ_BY_THE_CROWD)]
+    allow = [word for text in unread for word in ("--allow", text)]
     run("-m", "h2htalk", "release", "build", "release-1.0.0.toml", "--out", "release", *allow)
     run("-m", "h2htalk", "release", "check", "release")
     known = {one.id: one for one in scenarios}
