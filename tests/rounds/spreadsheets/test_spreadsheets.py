@@ -631,15 +631,15 @@ STRICT_NAMESPACES = {  # Transitional (ISO/IEC 29500-4) -> Strict (29500-1)
 
 def save_strict(path: Path) -> None:
     """Write a workbook again in the namespaces that Excel uses in a *Strict Open XML Spreadsheet*."""
-    parts = {}
+    contents = {}
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             content = archive.read(name)
             for transitional, strict in STRICT_NAMESPACES.items():
                 content = content.replace(transitional, strict)
-            parts[name] = content
+            contents[name] = content
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
+        for name, content in contents.items():
             archive.writestr(name, content)
 
 
