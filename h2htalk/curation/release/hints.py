@@ -74,6 +74,13 @@ def _codes(turns: tuple[Turn, ...], language: Language, least: float = 0.0) -> f
     return frozenset(one.category for one in found if one.layer == "crisis" and one.score >= least)
 
 
+@lru_cache(maxsize=1024)  # items share personas
+def _speaks_of_crisis(text: str, language: Language) -> bool:
+    """Whether a text, read as a seeker's, seems to tell of a crisis or of its danger."""
+    signs = find_crisis((Turn("user", text),), language)
+    return any(sign.category.startswith(TAGS) for sign in signs)
+
+
 def seeming(
     code: str, content: ReleaseContent, context: GateContext
 ) -> Iterator[tuple[str, str, str]]:
@@ -87,8 +94,7 @@ def seeming(
         if code == EXPLICIT:
             found = found and where not in ("points", "facts", "inputs")
         elif where.startswith(PERSONA):
-            of_crisis = find_crisis((Turn("user", answer),), language)
-            found = found or any(one.category.startswith(TAGS) for one in of_crisis)
+            found = found or _speaks_of_crisis(answer, language)
         if found:
             text = f"{said}\0{answer}".encode(errors="surrogatepass")
             yield name, where, hashlib.sha256(text).hexdigest()[:16]
