@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from h2htalk.benchmark import statistics
-from h2htalk.benchmark.sign_flips import EXACT, FLIPS, SIGNS_AT_ONCE, sign_flip_p
+from h2htalk.benchmark.sign_flips import EXACT, FLIPS, SIGNS_AT_ONCE, flipped_products, sign_flip_p
 from h2htalk.benchmark.statistics import Values, figure_weights, holm
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.distributions import CONFIDENCE, UPPER
@@ -189,7 +189,7 @@ def _adjusted_p(totals: Values) -> Values:
     rows = max(1, SIGNS_AT_ONCE // max(len(totals), len(a)))
     for start in range(0, flips, rows):
         bits = rng.integers(0, 2, size=(min(rows, flips - start), len(totals)), dtype=np.int8)
-        sums = (2.0 * bits - 1) @ totals
+        sums = flipped_products(2.0 * bits - 1, totals)  # type: ignore[arg-type]
         reached += np.concatenate(_count_reached(sums, least))
     p_values = dict(enumerate((reached / (flips + 1)).tolist()))
     for pair, pair_differences in enumerate(differences.T):
