@@ -72,15 +72,18 @@ def lacks_risk(one: ItemTexts) -> bool:
 @lru_cache(maxsize=16_384)  # two gates ask
 def _codes(turns: tuple[Turn, ...], language: Language, least: float = 0.0) -> frozenset[str]:
     """The codes of clear evidence of a crisis, or of a minor, in the seeker's words; CUE: where a cue says so, too."""
-    found = find_crisis(turns, language)
-    return frozenset(one.category for one in found if one.layer == "crisis" and one.score >= least)
+    return frozenset(
+        sign.category
+        for sign in find_crisis(turns, language)
+        if sign.layer == "crisis" and sign.score >= least
+    )
 
 
 @lru_cache(maxsize=1024)  # items share personas
 def _speaks_of_crisis(text: str, language: Language) -> bool:
     """Whether a text, read as a seeker's, seems to tell of a crisis or of its danger."""
-    signs = find_crisis((Turn("user", text),), language)
-    return any(sign.category.startswith(TAGS) for sign in signs)
+    turn = Turn("user", text)
+    return any(sign.category.startswith(TAGS) for sign in find_crisis((turn,), language))
 
 
 def seeming(code: str, answers: Iterable[_Answer]) -> Iterator[Found]:
@@ -94,7 +97,7 @@ def seeming(code: str, answers: Iterable[_Answer]) -> Iterator[Found]:
         if code == EXPLICIT:
             found = found and where not in ("points", "facts", "inputs")
         elif where.startswith(PERSONA):
-            found = found or _speaks_of_crisis(answer, language)
+            found |= _speaks_of_crisis(answer, language)
         if found:
             text = f"{said}\0{answer}".encode(errors="surrogatepass")
             yield name, where, hashlib.sha256(text).hexdigest()[:16]
