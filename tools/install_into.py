@@ -1,9 +1,9 @@
-"""Install into an environment what a file of `constraints/` admits: `install_into.py ENVIRONMENT FILE REQUIREMENT...`.
+"""Install into an environment what a file of `environments/` admits: `install_into.py ENVIRONMENT FILE REQUIREMENT...`.
 
 uv is five times as fast as pip, but does not read pip's settings (a mirror, certificates, a build of torch): where it
 reaches no registry, pip installs. What no release can meet is said in one line, which `.ci/run` repeats at its end:
 
-    not installed: .venv-docs from constraints/docs.txt: there is no version of zensical==99.0
+    not installed: .venv-docs from environments/docs.txt: there is no version of zensical==99.0
 
 With TODAYS_RELEASES set (`make constraints`) all versions but torch's are today's newest.
 """
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-FOLDER = Path("constraints")
+FOLDER = Path("environments")
 TORCH = FOLDER / "torch.txt"
 BUILD = FOLDER / "build.txt"
 PIP = ("-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off")

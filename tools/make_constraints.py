@@ -1,4 +1,4 @@
-"""Write what environments of the Makefile hold into `constraints/`: `python3 tools/make_constraints.py docs notebook`.
+"""Write what environments of the Makefile hold into `environments/`: `python3 tools/make_constraints.py docs notebook`.
 
 Each environment is removed, installed from today's releases (torch stays) and read; without a name all of them are.
 `--frozen ROOT` reads the environments of a checkout as they stand, where their tests have just passed.
@@ -35,7 +35,7 @@ class Environment:
         return Path(self.stamp).parent
 
 
-# By the name of the file in constraints/.
+# By the name of the file in environments/.
 ENVIRONMENTS = {
     "dev": Environment(".venv/dev.stamp"),
     "newest": Environment(".venv-newest/dev.stamp"),
@@ -142,7 +142,7 @@ def write_constraints(name: str, environment: Environment, root: Path) -> Path:
         left_out |= direct_requirements(environment.lowest_extras)
     lines = pins(installed["versions"], left_out)
     head = f"# {environment.folder}, Python {minor_version}, {date.today()}: `make constraints ENVIRONMENTS={name}`"
-    path = ROOT / "constraints" / f"{name}.txt"
+    path = ROOT / "environments" / f"{name}.txt"
     path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
     return path
 
@@ -150,7 +150,7 @@ def write_constraints(name: str, environment: Environment, root: Path) -> Path:
 def install_todays_releases(name: str, environment: Environment) -> None:
     shutil.rmtree(ROOT / environment.folder, ignore_errors=True)
     # A rule of the Makefile needs its file; nothing reads it here.
-    (ROOT / "constraints" / f"{name}.txt").touch()
+    (ROOT / "environments" / f"{name}.txt").touch()
     command = ["make", "TODAYS_RELEASES=1", environment.stamp]
     subprocess.run(command, cwd=ROOT, check=True)
 

@@ -39,7 +39,7 @@ def test_small(number):
 PYTEST = f"{sys.executable} -m pytest -p no:cacheprovider -p no:randomly -q tests"
 # `planted` 1.0 is at hand, and the constraints name 99.0: nothing is ever installed.
 INSTALL = f"{ROOT}/tools/twice.sh {sys.executable} {ROOT}/tools/install_into.py"
-PLANTED = f"{sys.prefix} constraints/planted.txt --no-index --find-links wheels planted"
+PLANTED = f"{sys.prefix} environments/planted.txt --no-index --find-links wheels planted"
 MAKEFILE = f"""
 .PHONY: .venv/dev.stamp test-all dist docs live demo lowest live-vllm live-scale test-todays-releases
 .venv/dev.stamp docs demo:
@@ -256,9 +256,9 @@ def write_planted_wheel(folder: Path) -> None:
             "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         )
         wheel.writestr("planted-1.0.dist-info/RECORD", "")
-    (folder / "constraints").mkdir()
-    (folder / "constraints" / "planted.txt").write_text("planted==99.0\n", encoding="utf-8")
-    (folder / "constraints" / "build.txt").write_text("setuptools==84.2.1\n", encoding="utf-8")
+    (folder / "environments").mkdir()
+    (folder / "environments" / "planted.txt").write_text("planted==99.0\n", encoding="utf-8")
+    (folder / "environments" / "build.txt").write_text("setuptools==84.2.1\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize("installer", ["", "--only uv", "--only pip"])
@@ -273,7 +273,7 @@ def test_a_constraint_that_cannot_be_met_is_named_with_its_step(
     (line,) = lines_of(output, "FAILED")
     assert line.startswith("FAILED: make docs (always), exit 2 after")
     _, _, reason = line.partition("not installed: ")
-    assert reason.startswith(f"{sys.prefix} from constraints/planted.txt: ")
+    assert reason.startswith(f"{sys.prefix} from environments/planted.txt: ")
     assert "planted==99.0" in reason
     assert output.splitlines()[-1] == line
 

@@ -1,4 +1,4 @@
-"""The files of `constraints/`: each environment of the Makefile comes from one, and none contradicts pyproject.toml."""
+"""The files of `environments/`: each environment of the Makefile comes from one, none contradicts pyproject.toml."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import make_constraints
 from make_constraints import ENVIRONMENTS
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "constraints"
+FOLDER = ROOT / "environments"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 # Raised by hand, and no environment.
@@ -132,7 +132,7 @@ def test_the_rule_of_an_environment_names_its_file(name: str) -> None:
     for words in commands(name):
         folder = words.index(str(ENVIRONMENTS[name].folder))
         files.add(words[folder + 1])
-    assert files == {f"constraints/{name}.txt"}
+    assert files == {f"environments/{name}.txt"}
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -155,11 +155,11 @@ def test_every_environment_has_a_file_and_every_file_an_environment() -> None:
     files = {path.stem for path in FOLDER.iterdir()}
     assert files == ENVIRONMENTS.keys() | BY_HAND
     stamps = re.findall(
-        r"^\$\(\w+\)/(?:\w+/)?[\w-]+\.stamp: constraints/([\w-]+)\.txt", MAKEFILE, re.M
+        r"^\$\(\w+\)/(?:\w+/)?[\w-]+\.stamp: environments/([\w-]+)\.txt", MAKEFILE, re.M
     )
     assert set(stamps) == ENVIRONMENTS.keys() | {"torch"}
     rules = re.findall(r"^\$\(\w+\)/.*\.stamp:.*", MAKEFILE, re.M)
-    assert [rule for rule in rules if ": constraints/" not in rule] == []
+    assert [rule for rule in rules if ": environments/" not in rule] == []
 
 
 def test_the_files_name_versions_alone() -> None:
@@ -191,7 +191,7 @@ def test_a_change_of_constraints_runs_the_suites_of_their_environment_first() ->
     paths: set[Path] = set()
     for suite in suites:
         paths.update(map(Path, suite.paths))
-    named = {path.stem for path in paths if path.parent == Path("constraints")}
+    named = {path.stem for path in paths if path.parent == Path("environments")}
     assert named == ENVIRONMENTS.keys() - NOT_BY_TURNS
 
 
