@@ -18,12 +18,15 @@ from types import FrameType, TracebackType
 from typing import ParamSpec, Self, TypeVar
 
 from h2htalk.errors import ConfigError
+from h2htalk.interrupts import LONGEST_STOP, WORK_SHARE
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-_GRACE = 5.0  # seconds that running work has to finish after an error or Ctrl-C
+_GRACE = (
+    WORK_SHARE * LONGEST_STOP
+)  # seconds that running work has to finish after an error or Ctrl-C
 _BROKEN = (
     "a worker process ended before its work was done (no memory left?): try --processes 1; a script "
     'of your own must do its work under `if __name__ == "__main__":`'
@@ -40,7 +43,7 @@ def usable_cores() -> int:
 class ProcessPool(ProcessPoolExecutor):
     """A `ProcessPoolExecutor` for a `with` block, which waits for the work.
 
-    An error or Ctrl-C in the block cancels what has not begun and gives running work 5 seconds. The block raises
+    An error or Ctrl-C in the block cancels what has not begun and gives running work 4 seconds. The block raises
     ConfigError where a worker process was killed.
     """
 

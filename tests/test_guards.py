@@ -38,6 +38,7 @@ BOTTOM = {
     "extras",
     "progress",
     "parallel",
+    "interrupts",
     "version",
     "distributions",
 }
@@ -47,7 +48,7 @@ BELOW: dict[str, set[str]] = {
     **{name: set[str]() for name in BOTTOM},
     "errors": {"addresses", "masking"},
     "extras": {"errors"},
-    "parallel": {"errors"},
+    "parallel": {"errors", "interrupts"},
     **{name: {*LAYERS[: LAYERS.index(name)]} for name in ("data", "text", "chat", "rounds")},
     **{name: {*LAYERS} for name in ("curation", "benchmark", "analysis")},
     "integrations": {*LAYERS, "__init__", "benchmark"},

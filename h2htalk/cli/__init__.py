@@ -21,7 +21,7 @@ import typer.main
 from typer.core import TyperGroup
 
 from h2htalk.addresses import REFUSED, holds_password
-from h2htalk.cli.output import one_line_errors
+from h2htalk.cli.output import ended_by_ctrl_c, one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
 
@@ -211,7 +211,7 @@ def main() -> None:
     """Entry point."""
     # Records hold no cycles. Python looks for some after 700 new objects: a fifth of the time of reading 467,000 votes.
     gc.set_threshold(50_000)
-    with one_line_errors():
+    with one_line_errors(), ended_by_ctrl_c():
         _refuse_passwords(sys.argv[1:])
         try:
             _ = urlsplit(os.environ.get("HF_ENDPOINT", "")).port

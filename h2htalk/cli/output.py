@@ -6,11 +6,14 @@ import contextlib
 import errno
 import io
 import os
+import select
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 
 from h2htalk.errors import H2HTalkError, shorten
+from h2htalk.interrupts import INTERRUPTED, LONGEST_STOP
 from h2htalk.masking import mask_held, masked_output
 from h2htalk.text.escaping import printable
 
@@ -19,7 +22,7 @@ OUT_OF_MEMORY = (
     "the machine has no memory left for this command; what is finished is stored: give it "
     "more memory, or smaller input"
 )
-INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
+STOPPED = "stopped; what is finished is stored: the same command continues"
 
 
 def ignore_sigint() -> None:
@@ -28,6 +31,67 @@ def ignore_sigint() -> None:
         ValueError
     ):  # not in the main thread, which alone may set signal handlers
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def ended_by_ctrl_c() -> Iterator[None]:
+    """End the process with exit code 130 some seconds after Ctrl-C in the block, wherever it is then.
+
+    For the command line, whose process ends after the block: Python still waits there for threads, which may hang.
+    Commands survive a kill at any moment, and so this end. An error after Ctrl-C is its consequence (an import that was
+    interrupted half-way raises ImportError), and ends the command as Ctrl-C does.
+    """
+    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
+        yield
+        return
+    # Told by the system, not by a handler of its own: asyncio and pools of processes set theirs in place of Python's
+    # default, and an interrupt that a destructor swallows comes here nevertheless.
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    interrupted = threading.Event()
+    thread = threading.Thread(target=_end_after_ctrl_c, args=(reader, interrupted), daemon=True)
+    thread.start()
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    except Exception as error:
+        if not _was_interrupted(reader, interrupted):
+            raise
+        if isinstance(error, H2HTalkError):
+            say(f"error: {shorten(_shown(str(error)), LONGEST_ERROR)}", err=True)
+        sys.exit(INTERRUPTED)
+    finally:
+        # A program may call the command line, and go on.
+        if not _was_interrupted(reader, interrupted):
+            signal.set_wakeup_fd(before)
+            os.close(writer)
+
+
+def _was_interrupted(reader: int, interrupted: threading.Event) -> bool:
+    """Whether Ctrl-C came, also where the thread that reads the signals did not run since."""
+    readable, _, _ = select.select([] if interrupted.is_set() else [reader], [], [], 0)
+    return interrupted.is_set() or bool(readable)
+
+
+def _end_after_ctrl_c(reader: int, interrupted: threading.Event) -> None:
+    """Wait for SIGINT among the signals in a pipe, then end the process; return at the pipe's end."""
+    while True:
+        select.select([reader], [], [])
+        # Set before the signal is taken out of the pipe, so that `_was_interrupted` sees it at any moment.
+        interrupted.set()
+        number = os.read(reader, 1)
+        if number == bytes([signal.SIGINT]):
+            break
+        interrupted.clear()
+        if not number:
+            os.close(reader)
+            return
+    threading.Event().wait(LONGEST_STOP)
+    if (
+        threading.main_thread().is_alive()
+    ):  # it hangs, and has not printed this; else its threads hang
+        os.write(2, f"{STOPPED}\n".encode())
+    os._exit(INTERRUPTED)
 
 
 def end_on_sigterm() -> None:
@@ -85,7 +149,7 @@ def _one_line() -> Iterator[None]:
     except SystemExit as ending:
         if ending.code == INTERRUPTED:  # as typer ends a command after Ctrl-C
             ignore_sigint()
-            say("stopped; what is finished is stored: the same command continues", err=True)
+            say(STOPPED, err=True)
         raise
     except MemoryError:
         say(f"error: {OUT_OF_MEMORY}", err=True)

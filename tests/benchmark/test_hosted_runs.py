@@ -11,6 +11,7 @@ import json
 import os
 import re
 import signal
+import time
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -26,6 +27,7 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.batch import batch_runner
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.errors import ConfigError
+from h2htalk.interrupts import LONGEST_STOP
 from support.doubles.providers import REFUSAL, ProviderServer, price_file
 from support.hosted_runs import (
     ANTHROPIC_FIRST,
@@ -199,8 +201,10 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(
         run = HostedRun(server, tmp_path, MODELS[provider], 12, {"batch": True, "attempts": 3})
         process = run.start()
         wait_for(process, lambda: sum(job.looks > 1 for job in server.jobs))
+        sent = time.monotonic()
         process.send_signal(signal.SIGINT)
         ended = run.finish(process, code=130)
+        assert time.monotonic() - sent < LONGEST_STOP + 2
         (job,) = server.jobs
         assert job.id in ended.stderr
         # Without --batch the same items would be asked twice.

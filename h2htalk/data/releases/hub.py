@@ -10,7 +10,6 @@ import logging
 import os
 import re
 import shutil
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -18,9 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from json import JSONDecodeError
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from traceback import walk_tb
-from types import FrameType
 from typing import Any
 
 import huggingface_hub
@@ -48,6 +45,7 @@ from h2htalk.errors import (
     shorten,
     suggest,
 )
+from h2htalk.interrupts import leaves_after_ctrl_c
 from h2htalk.masking import hold_key, mask_held
 from h2htalk.version import __version__
 
@@ -60,8 +58,6 @@ TOKEN = "HF_TOKEN"
 XET = "HF_HUB_DISABLE_XET"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 TIMEOUT = 120.0  # seconds of silence in a connection: a commit of many files takes the Hub a minute
-LONGEST_STOP = 5.0  # seconds after Ctrl-C
-_INTERRUPTED, _LEFT = "interrupted", "left"  # what happened to a command that talks to the Hub
 AGAIN = "run the same command again"
 _ADVICE = {
     401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
@@ -173,50 +169,11 @@ def one_line(text: object, limit: int = 300) -> str:
 
 
 @contextmanager
-def _ended_by_ctrl_c() -> Iterator[None]:
-    """End a process, but no notebook, some seconds after Ctrl-C: the client waits for threads that hang."""
-    events: SimpleQueue[str] = SimpleQueue()  # a signal handler may put into it at any moment
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        os.write(2, f"stopping; {AGAIN} to continue\n".encode())  # print may be what it interrupts
-        events.put(_INTERRUPTED)
-        raise KeyboardInterrupt
-
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    default_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    handles_ctrl_c = in_main_thread and default_handler and not hasattr(sys, "ps1")
-    if handles_ctrl_c:
-        # Not in the handler: it may have interrupted the start of another thread, whose lock it would wait for.
-        threading.Thread(target=_end_process_if_interrupted, args=(events,), daemon=True).start()
-        signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        events.put(_LEFT)
-        if handles_ctrl_c:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _end_process_if_interrupted(events: SimpleQueue[str]) -> None:
-    if events.get() == _LEFT:
-        return
-    try:
-        events.get(timeout=LONGEST_STOP)
-    except Empty:
-        os._exit(130)
-    # A process also waits for the client's threads when it ends; a program that catches the interrupt goes on.
-    threading.main_thread().join()
-    threading.Event().wait(LONGEST_STOP)
-    os._exit(130)
-
-
-@contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
     BOUNDS.begin()
     try:
-        with _ended_by_ctrl_c(), _WITHOUT_XET:
+        with leaves_after_ctrl_c(f"stopping; {AGAIN} to continue"), _WITHOUT_XET:
             yield
     except HubError as error:
         raise (

@@ -38,7 +38,7 @@ from support.byte_search import files_with
 from support.command_line import h2htalk_here
 from support.doubles.hub_double import Answer, HubDouble, Refused
 from support.hubs import MAIN, PATIENT, client_environment, h2htalk_there, hub_here, python
-from support.kills import KILLED, killed_in
+from support.kills import KILLED, communicate, killed_in, run_to_end, wait_for
 from support.releases import make_release, scenario
 
 
@@ -374,7 +374,7 @@ def test_an_upload_that_hangs_ends_when_told_and_resumes_to_one_complete_commit(
     with HubDouble() as hub:
         environment = client_environment(hub, tmp_path)
         hub.fault("put", "hang", times=1)
-        soon = "import h2htalk.data.releases.hub as hub\nhub.LONGEST_STOP = 0.5\n"
+        soon = "import h2htalk.interrupts as interrupts\ninterrupts.LONGEST_STOP = 0.5\n"
         words = [
             sys.executable,
             "-c",
@@ -384,11 +384,12 @@ def test_an_upload_that_hangs_ends_when_told_and_resumes_to_one_complete_commit(
             str(release),
             "lab/made",
         ]
-        running = subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL)
-        while "put" not in hub.points():
-            assert running.poll() is None
+        running = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
+        wait_for(running, lambda: hub.points().count("put"))
+        assert running.poll() is None
         running.send_signal(signal.SIGINT)
-        assert running.wait(30) == 130
+        communicate(running)
+        assert running.returncode == 130
         done = h2htalk_there("release", "publish", release, "lab/made", environment=environment)
         assert done.returncode == 0, done.stderr
         repo = hub.dataset("lab/made")
@@ -406,12 +407,13 @@ def test_a_thread_that_hangs_when_the_process_ends_is_ended_after_ctrl_c() -> No
     code = """
 import os, signal, threading
 import h2htalk.data.releases.hub as hub
-hub.LONGEST_STOP = 0.5
+import h2htalk.interrupts as interrupts
+interrupts.LONGEST_STOP = 0.5
 with hub.hub_errors("lab/made"):
     threading.Thread(target=threading.Event().wait).start()
     os.kill(os.getpid(), signal.SIGINT)
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    ended = run_to_end([sys.executable, "-c", code])
     assert ended.returncode == 130
     assert "stopping; run the same command again to continue" in ended.stderr
 
@@ -420,7 +422,8 @@ def test_a_program_that_catches_ctrl_c_goes_on() -> None:
     code = """
 import os, signal, time
 import h2htalk.data.releases.hub as hub
-hub.LONGEST_STOP = 0.2
+import h2htalk.interrupts as interrupts
+interrupts.LONGEST_STOP = 0.2
 try:
     with hub.hub_errors("lab/made"):
         os.kill(os.getpid(), signal.SIGINT)
@@ -428,8 +431,78 @@ except KeyboardInterrupt:
     time.sleep(1)
 print("went on")
 """
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    ended = run_to_end([sys.executable, "-c", code])
     assert (ended.returncode, ended.stdout) == (0, "went on\n")
+
+
+POOL_THAT_HANGS = """
+import os, signal, sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
+import h2htalk.data.releases.hub as hub
+import h2htalk.interrupts as interrupts
+interrupts.LONGEST_STOP = 0.2
+answered = threading.Event()
+def upload():
+    with hub.hub_errors("lab/made"), ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(answered.wait)
+        os.kill(os.getpid(), signal.SIGINT)
+        sent.result()
+"""
+
+
+def test_a_program_that_catches_ctrl_c_goes_on_though_the_client_waits_for_its_threads() -> None:
+    """It was ended with exit code 130 where the threads hung for longer."""
+    code = f"""{POOL_THAT_HANGS}
+try:
+    upload()
+except KeyboardInterrupt:
+    answered.set()
+time.sleep(1)
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+print("went on")
+"""
+    ended = run_to_end([sys.executable, "-c", code])
+    assert (ended.returncode, ended.stdout) == (0, "went on\n"), ended.stderr
+
+
+def test_threads_of_a_program_that_caught_ctrl_c_end_their_work() -> None:
+    """Only the client's threads, which hang, do not keep a program from its end."""
+    code = f"""{POOL_THAT_HANGS}
+def work():
+    threading.main_thread().join()
+    time.sleep(1)
+    print("worked")
+threading.Thread(target=work).start()
+try:
+    with hub.hub_errors("lab/made"):
+        threading.Thread(target=answered.wait).start()
+        os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    print("went on")
+"""
+    ended = run_to_end([sys.executable, "-c", code])
+    assert (ended.returncode, ended.stdout) == (130, "went on\nworked\n"), ended.stderr
+
+
+def test_a_notebook_shows_the_interrupt_and_runs_its_next_cell() -> None:
+    code = f"""{POOL_THAT_HANGS}
+from code import InteractiveInterpreter
+notebook = InteractiveInterpreter({{"upload": upload}})
+def run_cell(cell):
+    try:
+        notebook.runcode(compile(cell, "cell", "exec"))
+    except KeyboardInterrupt:
+        print("KeyboardInterrupt")
+sys.ps1 = "In: "
+run_cell("upload()")
+time.sleep(1)
+run_cell("print('next cell')")
+answered.set()
+"""
+    ended = run_to_end([sys.executable, "-c", code])
+    assert ended.returncode == 0, ended.stderr
+    assert "KeyboardInterrupt" in ended.stdout + ended.stderr
+    assert ended.stdout.endswith("next cell\n")
 
 
 def sent(hub: HubDouble) -> list[str]:
