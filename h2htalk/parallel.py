@@ -24,9 +24,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-_GRACE = (
-    WORK_SHARE * LONGEST_STOP
-)  # seconds that running work has to finish after an error or Ctrl-C
+# Seconds that running work has to finish after an error or Ctrl-C.
+_GRACE = WORK_SHARE * LONGEST_STOP
 _BROKEN = (
     "a worker process ended before its work was done (no memory left?): try --processes 1; a script "
     'of your own must do its work under `if __name__ == "__main__":`'

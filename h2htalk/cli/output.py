@@ -87,9 +87,8 @@ def _end_after_ctrl_c(reader: int, interrupted: threading.Event) -> None:
             os.close(reader)
             return
     threading.Event().wait(LONGEST_STOP)
-    if (
-        threading.main_thread().is_alive()
-    ):  # it hangs, and has not printed this; else its threads hang
+    # The main thread hangs, and has not printed this; or it has ended, and its threads hang.
+    if threading.main_thread().is_alive():
         os.write(2, f"{STOPPED}\n".encode())
     os._exit(INTERRUPTED)
 
