@@ -60,6 +60,18 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 # `live` collects nothing else: folders of tests/live that need no server, and the files beside with live tests.
 LIVE_TESTS := tests/benchmark/judge/test_judge_run.py tests/benchmark/test_hosted_runs.py tests/curation/test_kills.py \
 	tests/live/browser tests/live/site
+# What a version of Python or of a library can change, by what the code under test meets. Arithmetic and texts of our
+# own run alike on each version: their tests are left to `test`.
+# * each dependency: the tests of `lowest`;
+# * the import of every module, annotations, dataclasses and pydantic: tests of the package's face and of its records;
+# * the command line and its help; regular expressions and Unicode's tables;
+# * asyncio, threads, processes and signals; pickle, SQLite, zip, XML, HTML, TOML and dates.
+NEWEST_TESTS := $(CORE_TESTS) $(PEOPLE_TESTS) \
+	tests/test_every_module.py tests/test_public_api.py tests/test_extension.py tests/data/test_records.py \
+	tests/curation/test_settings.py tests/cli tests/text tests/test_masking.py tests/curation/safety \
+	tests/test_parallel.py tests/test_progress.py tests/chat/test_reply_streams.py tests/chat/vllm tests/chat/server \
+	tests/scale/test_shards.py tests/scale/test_slurm.py tests/benchmark/test_watch.py \
+	tests/benchmark/test_hosted_runs.py tests/data/readers tests/site/test_site_items.py tests/integrations
 # A container may set it; each worker and each subprocess would then compile what it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
@@ -73,8 +85,8 @@ demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half
 test: $(VENV)/dev.stamp  ## what finds a defect quickly
 	$(BIN)/python $(PYTEST) -m "not live and not slow"
 
-test-newest: $(NEWEST_VENV)/dev.stamp  ## the same with another Python, without torch: make test-newest NEWEST=python3.13
-	HYPOTHESIS_PROFILE=few $(NEWEST_VENV)/bin/python $(PYTEST) -q -m "not live and not slow and not local"
+test-newest: $(NEWEST_VENV)/dev.stamp  ## what another Python or library can change, without torch: make test-newest NEWEST=python3.13
+	HYPOTHESIS_PROFILE=few $(NEWEST_VENV)/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(NEWEST_TESTS)
 
 test-all: $(VENV)/dev.stamp  ## everything that runs without a browser or a server of its own
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python $(PYTEST) -m "not live"

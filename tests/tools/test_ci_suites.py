@@ -402,7 +402,7 @@ def paths_of(variable: str) -> list[str]:
     return paths
 
 
-@pytest.mark.parametrize("variable", ["CORE_TESTS", "PEOPLE_TESTS", "LIVE_TESTS"])
+@pytest.mark.parametrize("variable", ["CORE_TESTS", "PEOPLE_TESTS", "LIVE_TESTS", "NEWEST_TESTS"])
 def test_the_tests_that_a_target_names_exist(variable: str) -> None:
     paths = paths_of(variable)
     assert paths
