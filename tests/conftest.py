@@ -48,7 +48,8 @@ os.environ["PYTHONFAULTHANDLER"] = "1"
 tokens.release_tokenizers = lambda: None
 typer.main.get_command = functools.cache(typer.main.get_command)
 ssl.create_default_context = functools.cache(ssl.create_default_context)
-load_minilm, loaded_minilm = MiniLM.__init__, dict[str, Any]()
+load_minilm = MiniLM.__init__
+loaded_minilm = dict[str, Any]()
 
 
 def _share_minilm(self: MiniLM) -> None:

@@ -35,7 +35,8 @@ def test_the_bundled_splits_keep_every_fast_rule() -> None:
 
 @pytest.mark.parametrize("sap", [Sap(), Sap(())], ids=str)
 def test_every_reference_passes_beside_the_prompt_that_models_are_sent(sap: Sap) -> None:
-    mini, prompts = load_split("mini@1"), PromptSet.load()
+    mini = load_split("mini@1")
+    prompts = PromptSet.load()
     names = tuple(name for persona in mini.personas.values() for name in persona.names.values())
     for scenario in mini.scenarios:
         persona = mini.personas[scenario.persona]

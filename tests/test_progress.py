@@ -59,7 +59,8 @@ def test_a_terminal_line_is_drawn_over_itself_five_times_a_second_at_most(clock:
 
 
 def test_money_is_asked_for_at_each_drawing_and_shown_where_there_is_any(clock: Clock) -> None:
-    spent, stream = iter(["", "0.0123 US dollars"]), io.StringIO()
+    spent = iter(["", "0.0123 US dollars"])
+    stream = io.StringIO()
     with Progress("generate", 4, stream, lambda: next(spent)) as line:
         clock.now += 16
         line.advance()

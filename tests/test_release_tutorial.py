@@ -60,14 +60,16 @@ def test_every_command_of_the_tutorial_runs(tmp_path: Path) -> None:
             printed.append((command, done.stdout))
     output = dict(printed)
     # The same hash from the build to the run, and the same items.
-    release, run = tmp_path / "release", tmp_path / "runs" / "embedded"
+    release = tmp_path / "release"
+    run = tmp_path / "runs" / "embedded"
     shown = [
         text
         for command, text in printed
         if "release build" in command or "release check" in command
     ][1:]
     assert all(release_hash(release) in text for text in shown)
-    split, asked = load_split(release), load_split(run / "inputs" / "split")
+    split = load_split(release)
+    asked = load_split(run / "inputs" / "split")
     assert split.fingerprint in next(
         text for command, text in output.items() if "split info" in command
     )

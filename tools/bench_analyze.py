@@ -53,7 +53,9 @@ def write_split(
         for part in _SENTENCE_END[language].split(text)
         if part.strip()
     ]
-    draw, made, joint = random.Random(f"{seed}:{language}"), [], " " if language == "en" else ""
+    draw = random.Random(f"{seed}:{language}")
+    made = []
+    joint = " " if language == "en" else ""
     patterns = Writer(language, draw)
 
     def write(wanted: float) -> str:
@@ -73,7 +75,8 @@ def write_split(
 
     for name, amount in scenario_counts(count).items():
         for number in range(amount):
-            base, inputs = draw.choice([one for one in own if one.subtask == name]), {}
+            base = draw.choice([one for one in own if one.subtask == name])
+            inputs = {}
             each = (
                 draw.uniform(0.6, 1.4) * words * 0.3 / sum(map(len, base.inputs.values()))
                 if base.turns
@@ -105,7 +108,8 @@ def write_split(
 
 def run(work: Path, split: Path, name: str, options: list[str]) -> tuple[Cost, str]:
     """One run of the command: its cost and what it printed; raises RuntimeError if it fails or writes no page."""
-    out, log = work / name, work / f"{name}.txt"
+    out = work / name
+    log = work / f"{name}.txt"
     command = [
         str(Path(sys.executable).with_name("h2htalk")),
         "analyze",

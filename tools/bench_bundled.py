@@ -178,19 +178,15 @@ def rulers() -> None:
     cases = {case.id: case for name in SPLITS for case in h2htalk.load_split(name).cases}
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in records("hand_sets"):
-        case, reply = (
-            cases[one["case"]],
-            StudyReply("hand", one["case"], one["place"], LIVE, one["reply"], ""),
-        )
+        case = cases[one["case"]]
+        reply = StudyReply("hand", one["case"], one["place"], LIVE, one["reply"], "")
         open_ = [
             point.id
             for point in points_at(case, reply.place)
             if decided(one["reply"], point.check) is None
         ]
-        name, true = (
-            one["point"] if one["point"] in open_ else "",
-            TRUTH[one["kind"]],
-        )
+        name = one["point"] if one["point"] in open_ else ""
+        true = TRUTH[one["kind"]]
         judges = {"nobody": {}, "truthful": {name: true}} | (
             {"hand": {name: one["judged"]}} if "judged" in one else {}
         )

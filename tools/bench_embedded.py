@@ -41,7 +41,9 @@ class Measured:
 
 def make_requests(count: int, max_tokens: int, sap_text: str) -> list[Request]:
     """Prompts of English scenarios, all subtasks in turn."""
-    prompts, personas, sap = PromptSet.load(), bundled_personas(), Sap.parse(sap_text)
+    prompts = PromptSet.load()
+    personas = bundled_personas()
+    sap = Sap.parse(sap_text)
     scenarios = [
         scenario for scenario in load_split("mini@1").scenarios if scenario.language == "en"
     ]
@@ -60,9 +62,11 @@ def measure(model: str, requests: Sequence[Request]) -> Measured:
     """A round of a freshly opened model."""
     chat = open_chat(model)
     chat.complete(requests[:1])  # loads; one prompt of many stays in a prefix cache
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall = time.perf_counter()
+    cpu = time.process_time()
     outcomes = chat.complete(requests[1:])
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    wall = time.perf_counter() - wall
+    cpu = time.process_time() - cpu
     chat.close()
     usages = [outcome.usage for outcome in outcomes if isinstance(outcome, Reply)]
     if len(usages) < len(outcomes):

@@ -111,10 +111,8 @@ def report(
     print(f"  judge check: {verdict} [{passed.low:.3f}, {passed.high:.3f}]")
     better = []
     for share in SHARES:
-        by_entropy, by_chance = (
-            after_escalate(found, truth, share),
-            after_random(found, truth, share),
-        )
+        by_entropy = after_escalate(found, truth, share)
+        by_chance = after_random(found, truth, share)
         better.append(by_entropy > by_chance)
         print(
             f"  people decide {share:.0%}: by entropy {by_entropy:.3f}, at random {by_chance:.3f}"
@@ -124,13 +122,15 @@ def report(
 
 def _alone(sample: EvidenceSample) -> Verdict:
     """The verdict of one sample: half a comparison has no calibrated one."""
-    a, b = sample.score_a or 0.0, sample.score_b or 0.0
+    a = sample.score_a or 0.0
+    b = sample.score_b or 0.0
     return "tie" if a == b else "win" if a > b else "lose"
 
 
 def main() -> int:
     path = Path(os.environ["H2HTALK_DATA"]) / "faireval/llmbar_judgements.jsonl"
-    gold, judges = read_gold(path), read(path)
+    gold = read_gold(path)
+    judges = read(path)
     right = []
     for subset in ("all", *sorted({name for name, _ in gold})):
         print(f"== {subset}")

@@ -130,7 +130,8 @@ def bench_decoder(folder: Path, shape: Shape, size: Size, rate: float) -> str:
 
 def encoder_operations(shape: Shape, lengths: Sequence[int]) -> float:
     """Multiplications and additions for texts of these lengths, padding left out: weights, and attention."""
-    tokens, squares = sum(lengths), sum(length**2 for length in lengths)
+    tokens = sum(lengths)
+    squares = sum(length**2 for length in lengths)
     return 2.0 * shape.layer_parameters * tokens + 4.0 * shape.layers * shape.width * squares
 
 
@@ -141,10 +142,8 @@ def bench_encoder(folder: Path, shape: Shape, size: Size, rates: dict[str, float
     write_encoder(folder, shape)
     words = words_for(shape.vocabulary, ENCODER_TOKENS)
     drawn = draw_texts(size.texts, TEXT_TOKENS, words, 3)
-    texts, tokens = (
-        [" ".join(text) for text in drawn],
-        [len(text) + 2 for text in drawn],
-    )  # <s> and </s>
+    texts = [" ".join(text) for text in drawn]
+    tokens = [len(text) + 2 for text in drawn]  # <s> and </s>
     ours = open_embedder(f"bge-m3:{folder}")
     runs: list[tuple[str, str, int, Callable[[list[str]], Any]]] = [
         ("h2htalk, bge-m3", "float32", BGE_BATCH, ours.encode)

@@ -78,7 +78,8 @@ def run(work: Path, model: str, batch: bool, count: int, options: argparse.Names
 
 def store_cost(work: Path, count: int) -> tuple[float, float]:
     """CPU microseconds and bytes of a call that is reserved and settled."""
-    path, usage = work / "store" / "calls.jsonl", Usage(2000, 20)
+    path = work / "store" / "calls.jsonl"
+    usage = Usage(2000, 20)
     answer = Answer((Reply("", usage=usage, request_id="req_000000"),), usage, "req_000000")
     with CallStore(path) as store:
         prices = load_prices(work / "prices.toml")

@@ -100,10 +100,8 @@ def main() -> None:
         write_jsonl(
             work / "answers.jsonl", ({"id": i, "sample": k, "text": text} for i, k, text in lines)
         )
-        run, environment = (
-            work / "run",
-            {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-none-at-all"},
-        )
+        run = work / "run"
+        environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-none-at-all"}
         words = [
             "evaluate",
             f"scripted:{work / 'answers.jsonl'}",

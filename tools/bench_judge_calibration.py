@@ -65,13 +65,15 @@ def levels_table(repetitions: int = 2000, items: int = 351) -> None:
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, judge in judges().items():
         for n in (48, 96):
-            rng, hits = np.random.default_rng((*SEEDS, n)), [[0, 0, 0], [0, 0, 0]]
+            rng = np.random.default_rng((*SEEDS, n))
+            hits = [[0, 0, 0], [0, 0, 0]]
             for seed in range(repetitions):
                 y, length = people(rng, items)
                 f = judge(rng, y, length)
                 made = [item(at, float(f[at]), None, 0.0, LEVELS[at % 3]) for at in range(items)]
                 drawn, strata, _ = draw_by_level(made, n, seed)
-                chosen, names = {one.id for one in drawn}, sorted(set(strata.values()))
+                chosen = {one.id for one in drawn}
+                names = sorted(set(strata.values()))
                 for found, own, ratings in ((hits[0], made, y), (hits[1], made[::3], y[::3])):
                     labelled = [
                         replace(one, people=float(rating), panel=(one.score,))

@@ -21,7 +21,8 @@ from h2htalk.benchmark.calibration.corrected_mean import (
 )
 
 Values = npt.NDArray[np.float64]
-LABELS, ITEMS = (20, 48, 100), (150, 350, 1000)
+LABELS = (20, 48, 100)
+ITEMS = (150, 350, 1000)
 
 
 def people(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
@@ -49,15 +50,15 @@ def main(repetitions: int, *seeds: int) -> None:
     for name, judge in judges().items():
         for n in LABELS:
             for items in ITEMS:
-                rng, draw = (
-                    np.random.default_rng((*seeds, n, items)),
-                    Random(n * items + sum(seeds)),
-                )
-                hits, halves = [0, 0, 0], []
+                rng = np.random.default_rng((*seeds, n, items))
+                draw = Random(n * items + sum(seeds))
+                hits = [0, 0, 0]
+                halves = []
                 for _ in range(repetitions):
                     y, length = people(rng, items)
                     f = judge(rng, y, length)
-                    scores, seed = f.tolist(), draw.randrange(1 << 30)
+                    scores = f.tolist()
+                    seed = draw.randrange(1 << 30)
                     labels = {at: float(y[at]) for at in draw_labels(scores, n, seed)}
                     found = stratified(scores, labels, strata_of(scores, seed))
                     chance = {at: float(y[at]) for at in draw.sample(range(items), n)}

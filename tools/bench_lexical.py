@@ -40,7 +40,8 @@ def make_pairs(count: int, seed: int = 0) -> Pairs:
     for _ in range(count):
         reference = random.choices(vocabulary, weights, k=random.randint(14, 52))
         response = random.choices(vocabulary, weights, k=random.randint(14, 52))
-        start, length = random.randrange(len(reference)), random.randint(0, 6)
+        start = random.randrange(len(reference))
+        length = random.randint(0, 6)
         response[3 : 3 + length] = reference[start : start + length]
         pairs.append((response, reference))
     return pairs

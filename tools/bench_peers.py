@@ -102,7 +102,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="keep logs and outputs in this new folder")
     parser.add_argument("--json", type=Path, help="write every single cost here")
     options = parser.parse_args()
-    python, peers = Path(sys.executable), options.peers.absolute()
+    python = Path(sys.executable)
+    peers = options.peers.absolute()
     if not peers.exists():
         parser.error(
             f"{options.peers}: no such file; `make bench-peers` sets the peers' environment up"

@@ -20,7 +20,8 @@ from h2htalk.scale.ray_cluster import connect
 
 
 def family(root: int) -> dict[int, int]:
-    stats, found = dict[int, list[int]](), {root}
+    stats = dict[int, list[int]]()
+    found = {root}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             stats[int(path.parent.name)] = [
@@ -32,14 +33,18 @@ def family(root: int) -> dict[int, int]:
 
 
 def measure(command: list[str]) -> None:
-    begun, ticks, peak, run = time.monotonic(), dict[int, int](), 0, subprocess.Popen(command)
+    begun = time.monotonic()
+    ticks = dict[int, int]()
+    peak = 0
+    run = subprocess.Popen(command)
     while run.poll() is None:
         ticks |= (now := family(run.pid))
         with suppress(OSError):
             texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in now]
             peak = max(peak, sum(int(text.split("\nPss:")[1].split()[0]) for text in texts if text))
         time.sleep(0.25)
-    seconds, cpu = time.monotonic() - begun, sum(ticks.values()) / os.sysconf("SC_CLK_TCK")
+    seconds = time.monotonic() - begun
+    cpu = sum(ticks.values()) / os.sysconf("SC_CLK_TCK")
     print(
         f"{command[-1]}: {seconds:.1f} s, {cpu:.1f} CPU s, {peak >> 10:,} MiB at most",
         end=", ",

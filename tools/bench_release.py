@@ -53,7 +53,10 @@ dialogue_emotion = 4650
 
 def candidates() -> list[Candidate]:
     """Candidates of as many dialogues, in both languages: messages of the example's at random."""
-    persona, found, said, draw = bundled_personas()["nora"], [], defaultdict(list), random.Random(5)
+    persona = bundled_personas()["nora"]
+    found = []
+    said = defaultdict(list)
+    draw = random.Random(5)
     for language in LANGUAGES:
         lines = (EXAMPLES / f"raw_{language}.jsonl").read_text(encoding="utf-8").splitlines()
         for line in (
@@ -76,7 +79,8 @@ def candidates() -> list[Candidate]:
             "licence": "CC-BY-4.0",
         }
         scenario = Scenario.from_dict(record)
-        names, text = tuple(persona.names.values()), persona.descriptions[language]
+        names = tuple(persona.names.values())
+        text = persona.descriptions[language]
         if not check_scenario(scenario.reference, scenario, names, None, text):
             found.append(Candidate(scenario, (Reference(scenario.reference),)))
         if len(found) == CANDIDATES:
@@ -108,11 +112,9 @@ def make_workspace(folder: Path, found: list[Candidate]) -> Workspace:
 def vote(path: Path, seed: int) -> None:
     """Store the answers of everybody who was assigned an item, and close the round."""
     folder = RoundFolder(path)
-    items, questions, name = (
-        {one.id: one for one in folder.items()},
-        folder.questions(),
-        folder.name,
-    )
+    items = {one.id: one for one in folder.items()}
+    questions = folder.questions()
+    name = folder.name
     draw = random.Random(seed)
     annotations = []
     for one_set in folder.assignment_sets():

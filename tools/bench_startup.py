@@ -101,7 +101,8 @@ def main() -> None:
                     seconds = version.run(command)
                     if turn:  # the first one compiles modules
                         times[version].append(seconds)
-            old, new = statistics.median(times[before]), statistics.median(times[now])
+            old = statistics.median(times[before])
+            new = statistics.median(times[now])
             print(f"| `{command}` | {old:.2f} s | {new:.2f} s | {new / old:.2f} |", flush=True)
 
 

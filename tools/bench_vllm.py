@@ -39,7 +39,8 @@ SERVER_ONLY = ("enable_scale_out", "disable_uvicorn_access_log", "served_model_n
 def prompts(items: int, distinct: int, sap: str) -> list[tuple[Message, ...]]:
     """The first `distinct` conversations of `mini` in English, over and over: `items` in all."""
     split = load_split("mini@1").select("en", (), None)
-    prompt_set, principles = PromptSet.load(None), Sap.parse(sap)
+    prompt_set = PromptSet.load(None)
+    principles = Sap.parse(sap)
     made = [
         prompt_set.messages(s, split.personas[s.persona], principles)
         for s in split.scenarios[:distinct]
@@ -55,7 +56,8 @@ def cpu_seconds(pid: int) -> float:
 
 def measured(work: Callable[[], int]) -> dict[str, float]:
     """CPU and wall seconds of `work`, which returns the tokens that were written."""
-    cpu, start = cpu_seconds(os.getpid()), time.perf_counter()
+    cpu = cpu_seconds(os.getpid())
+    start = time.perf_counter()
     tokens = work()
     wall = time.perf_counter() - start
     return {"cpu": cpu_seconds(os.getpid()) - cpu, "wall": wall, "tokens": tokens}

@@ -47,7 +47,8 @@ EDITIONS = {
     "instructions@2": "f393e60d047a2349",
     "arcs@2": "0b2add154fa4665b",
 }
-QUOTAS, NEW_KINDS = RULES["quotas"], RULES["new_kinds"]
+QUOTAS = RULES["quotas"]
+NEW_KINDS = RULES["new_kinds"]
 PAPER_CASES = 33  # of the paper's study of safety, with 150 turns
 MOST_ALIKE, MOST_OPENINGS = 0.5, 3
 # From these versions on a set keeps the rules of points, register and lives.
@@ -234,7 +235,8 @@ def _points(splits: dict[str, Split]) -> Iterator[Rule]:
         for case in split.cases:
             for point in case.points:
                 number += 1
-                at, length = f"{case.id}, {point.id}", (point.check or "").startswith("length:")
+                at = f"{case.id}, {point.id}"
+                length = (point.check or "").startswith("length:")
                 if (
                     point.kind == "must_not"
                     and point.aspect not in _OMISSIONS
@@ -370,7 +372,8 @@ def _register(splits: dict[str, Split]) -> Iterator[Rule]:
             texts = [text for _, text in _user_turns(split, language)]
             short = [text for text in texts if len(language_units(text, language)) <= most]
             assent = sum(PATTERNS["assent"].fullmatch(text) is not None for text in short)
-            share, agreed = len(short) / len(texts), assent / max(1, len(short))
+            share = len(short) / len(texts)
+            agreed = assent / max(1, len(short))
             marks = [
                 sum(map(bool, map(pattern, texts)))
                 for pattern in (PATTERNS["emoji"].search, PATTERNS["silence"].fullmatch)
@@ -516,10 +519,8 @@ def _high_risk(splits: dict[str, Split]) -> Iterator[Rule]:
     for language, cases in _by_language(splits["high_risk"], "high_risk"):
         bare = sum(not turn.points or not turn.reference for case in cases for turn in case.turns())
         kinds = len({case.kind for case in cases} & set(RULES["risks"]))
-        new, old = (
-            Counter(case.kind for case in cases),
-            [case for case in cases if int(case.id[-2:]) <= PAPER_CASES],
-        )
+        new = Counter(case.kind for case in cases)
+        old = [case for case in cases if int(case.id[-2:]) <= PAPER_CASES]
         most_new = sum(new[kind] >= least for kind, least in NEW_KINDS.items())
         figures = {
             "cases": (len(cases), PAPER_CASES + 24, None),
@@ -569,10 +570,8 @@ def _arcs(splits: dict[str, Split]) -> Iterator[Rule]:
         points = [
             point for case in cases for turn in case.turns() for point in case.points_of(turn)
         ]
-        sessions, long = (
-            [len(case.sessions) for case in cases],
-            sum(_turns([case]) >= 40 for case in cases),
-        )
+        sessions = [len(case.sessions) for case in cases]
+        long = sum(_turns([case]) >= 40 for case in cases)
         figures = {
             "arcs": (len(cases), 10, None),
             "fewest sessions": (min(sessions), 3, None),

@@ -142,7 +142,8 @@ def unrelated(pool: Iterator[str], count: int, language: Language, name: str) ->
     """Dialogues of one to three exchanges; the sides have LENGTHS characters in turn, each text is used once."""
     found = []
     for number in range(count):
-        length, exchanges = LENGTHS[number % len(LENGTHS)], 1 + number % 3 if number % 7 > 1 else 1
+        length = LENGTHS[number % len(LENGTHS)]
+        exchanges = 1 + number % 3 if number % 7 > 1 else 1
         turns = []
         for _ in range(exchanges):
             turns.append(Turn("user", piece(pool, max(length // exchanges, 12)) or "?"))
@@ -158,7 +159,8 @@ def lookalikes(
     pool: Iterator[str], count: int, language: Language, rng: random.Random
 ) -> list[Dialogue]:
     """Shared greetings, canned replies, a form letter with other content, a shared opening: `count` of each."""
-    first, second = piece(pool, 160), piece(pool, 160)
+    first = piece(pool, 160)
+    second = piece(pool, 160)
     found = []
     for kind, frames in WORDS[language]["look_alikes"].items():
         for number in range(count):

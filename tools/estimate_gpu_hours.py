@@ -102,7 +102,9 @@ def measure_workload(count: Callable[[str], int], sap: str, thinking: int) -> Wo
         count: a text -> its tokens.
         thinking: tokens of reasoning that every answer may have before it.
     """
-    prompts, personas, chosen = PromptSet.load(), bundled_personas(), Sap.parse(sap)
+    prompts = PromptSet.load()
+    personas = bundled_personas()
+    chosen = Sap.parse(sap)
     lengths: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for scenario in load_split("mini@1").scenarios:
         messages = prompts.messages(scenario, personas[scenario.persona], chosen)

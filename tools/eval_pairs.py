@@ -29,7 +29,8 @@ def match(
     gold: Sequence[Sequence[str]], found: Sequence[VerbNounPair]
 ) -> tuple[list[str], list[str]]:
     """Match found pairs to gold pairs, each once, whatever the case; return those that were wrong and those missed."""
-    left, wrong = list(gold), []
+    left = list(gold)
+    wrong = []
     for pair in found:
         same = next((one for one in left if _agrees(one, pair)), None)
         if same is None:
@@ -53,11 +54,9 @@ def evaluate(language: str, path: Path, model: str | None, with_misses: bool) ->
     for row in rows:
         found = [*iter_pairs([row["text"]], language, model=model)]
         wrong, missed = match(row["pairs"], found)
-        total, given, right = (
-            total + len(row["pairs"]),
-            given + len(found),
-            right + len(found) - len(wrong),
-        )
+        total = total + len(row["pairs"])
+        given = given + len(found)
+        right = right + len(found) - len(wrong)
         if with_misses and (wrong or missed):
             say(f"{row['id']}  {row['text']}")
             say(

@@ -40,10 +40,12 @@ def report(rows: Sequence[Gold], found: Sequence[Sequence[Span]], *, show: bool)
         Counter
     )  # by type, kind and form
     marks: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)  # by type and form
-    shown, sealed = list[str](), list[bool]()
+    shown = list[str]()
+    sealed = list[bool]()
     types = {label["type"] for row in rows for label in row["spans"]}
     for row, spans in zip(rows, found, strict=True):
-        form, text = row.get("form", "plain"), row["text"]
+        form = row.get("form", "plain")
+        text = row["text"]
         gold = [Span(label["start"], label["end"], label["type"], 1.0) for label in row["spans"]]
         for label, span in zip(row["spans"], gold, strict=True):
             over = [one for one in spans if one.overlaps(span)]
@@ -81,7 +83,8 @@ def report(rows: Sequence[Gold], found: Sequence[Sequence[Span]], *, show: bool)
         )
     yield f"{'type':16} {'kind':9} {'form':8} {'recall':30} {'exact':6} {'any':6}"
     for (of_type, kind, form), n in sorted(labels.items()):
-        exact, any_type = n["exact"] / n["gold"], n["any"] / n["gold"]
+        exact = n["exact"] / n["gold"]
+        any_type = n["any"] / n["gold"]
         yield f"{of_type:16} {kind:9} {form:8} {share(n['found'], n['gold']):30} {exact:.3f}  {any_type:.3f}"
     yield f"{'type':16} {'':9} {'form':8} precision"
     for (of_type, form), n in sorted(marks.items()):
@@ -91,7 +94,8 @@ def report(rows: Sequence[Gold], found: Sequence[Sequence[Span]], *, show: bool)
 
 
 def _quoted(text: str, span: Span) -> str:
-    before, after = text[max(span.start - 25, 0) : span.start], text[span.end : span.end + 15]
+    before = text[max(span.start - 25, 0) : span.start]
+    after = text[span.end : span.end + 15]
     return f"{before}[{text[span.start : span.end]}]{after}"
 
 

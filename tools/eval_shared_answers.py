@@ -93,7 +93,8 @@ def shares(answers: Answers) -> dict[tuple[str, str], float]:
     cells: dict[tuple[str, str], dict[str, Value]] = {}
     for (item, question, name), value in answers.items():
         cells.setdefault((item, question), {})[name] = value
-    shared, deviations = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    shared = Counter[tuple[str, str]]()
+    deviations = Counter[tuple[str, str]]()
     for given in cells.values():
         counts = Counter(given.values())
         for first, second in combinations(sorted(given), 2):
@@ -123,7 +124,8 @@ def shares_row(items: list[Item], kind: Kind) -> str:
 
 def measure(items: list[Item], kind: Kind, people: int, crowds: int) -> str:
     """Return a row: honest crowds in which a pair is named, and copyists found, by rate."""
-    false_alarms, found = 0, dict.fromkeys(RATES, 0)
+    false_alarms = 0
+    found = dict.fromkeys(RATES, 0)
     for seed in range(crowds):
         answers = crowd(items, kind, people, seed)
         false_alarms += bool(named(QUESTIONS[kind], answers))

@@ -132,7 +132,8 @@ def learn(rows: Rows, base: Mapping[str, NDArray[Any]]) -> Learner:
     model = Learner(base, rows.wanted.shape[1]).train().to(DEVICE)
     own = [parameter for module in model.adapted.values() for parameter in (module.down, module.up)]
     groups = [{"params": own, "lr": RATE}, {"params": model.head.parameters(), "lr": 4 * RATE}]
-    optimizer, losses = torch.optim.AdamW(groups, weight_decay=0.01), list[torch.Tensor]()
+    optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
+    losses = list[torch.Tensor]()
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda n: min((n + 1) / RISE, max(0.02, 1 - n / STEPS))
     )
@@ -142,7 +143,8 @@ def learn(rows: Rows, base: Mapping[str, NDArray[Any]]) -> Learner:
         for batch in rows.batches(drawn, BATCH, random)[: STEPS - len(losses)]:
             with torch.autocast(DEVICE.type, dtype=torch.bfloat16):
                 scores = model(*rows.padded(batch))
-            wanted, counts = rows.wanted[batch].to(DEVICE), rows.counts[batch].to(DEVICE)
+            wanted = rows.wanted[batch].to(DEVICE)
+            counts = rows.counts[batch].to(DEVICE)
             loss = (
                 binary_cross_entropy_with_logits(scores, wanted, reduction="none") * counts
             ).mean()
@@ -167,7 +169,8 @@ def adapters(model: Learner) -> dict[str, NDArray[np.float16]]:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    rows, base = Rows(np.load(folder / "examples.npz")), dict(np.load(folder / "base.npz"))
+    rows = Rows(np.load(folder / "examples.npz"))
+    base = dict(np.load(folder / "base.npz"))
     np.savez_compressed(folder / "adapters.npz", **adapters(learn(rows, base)))
 
 

@@ -48,7 +48,8 @@ def main() -> None:
     with gzip.open(sys.argv[1], "rt", encoding="utf-8") as lines:
         entries = [entry for line in lines if (entry := _ENTRY.match(line))]
     for entry in entries:
-        word, pinyin = entry["word"], entry["pinyin"]
+        word = entry["word"]
+        pinyin = entry["pinyin"]
         if not _HAN.fullmatch(word):
             continue
         if is_word(word, pinyin):

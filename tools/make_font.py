@@ -92,7 +92,8 @@ def use_quadratic_curves(font: Any) -> None:
     from fontTools.pens.ttGlyphPen import TTGlyphPen
     from fontTools.ttLib import newTable
 
-    outlines, order = font.getGlyphSet(), font.getGlyphOrder()
+    outlines = font.getGlyphSet()
+    order = font.getGlyphOrder()
     glyf = font["glyf"] = newTable("glyf")
     glyf.glyphOrder, glyf.glyphs = order, {}
     for name in order:

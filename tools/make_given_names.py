@@ -48,7 +48,8 @@ _SURNAMES_OF_CENSUS, _SURNAMES_A_LOCALE = 6500, 110
 
 def faker_names() -> tuple[dict[str, set[str]], dict[str, list[str]]]:
     """Given names with the locales that list them, and the surnames of each locale."""
-    given, surnames = defaultdict[str, set[str]](set), defaultdict[str, list[str]](list)
+    given = defaultdict[str, set[str]](set)
+    surnames = defaultdict[str, list[str]](list)
     for folder in sorted((Path(faker.__file__).parent / "providers" / "person").iterdir()):
         if not (folder / "__init__.py").exists() or folder.name in _LEFT_OUT:
             continue
@@ -86,7 +87,8 @@ def counts(data: Path) -> tuple[Counter[str], Counter[str]]:
             for turn in day
             for side in ("query", "response")
         )
-    lower, capital = Counter[str](), Counter[str]()
+    lower = Counter[str]()
+    capital = Counter[str]()
     for text in texts:
         for found in _WORD.finditer(text):
             before = text[max(0, found.start() - 2) : found.start()].rstrip()[-1:]

@@ -35,9 +35,11 @@ def holds(sentence: str, number: str) -> bool:
 
 def wrong() -> Iterator[str]:
     """What is wrong with the evidence: a number that its sentence does not hold, a number twice, an unknown word."""
-    topics, seen = read_data(PACKAGE / "text/help_lines.toml")["wording"]["en"]["topics"], set()
+    topics = read_data(PACKAGE / "text/help_lines.toml")["wording"]["en"]["topics"]
+    seen = set()
     for one in rows("evidence.jsonl"):
-        where, digits = f"{one['country']} {one['name']}", number_digits(one["number"])
+        where = f"{one['country']} {one['name']}"
+        digits = number_digits(one["number"])
         if not holds(
             one["sentence"], one["number"].removeprefix("1-")
         ):  # 1: the trunk prefix of North America
@@ -51,7 +53,8 @@ def wrong() -> Iterator[str]:
         seen.add((one["country"], digits))
     for one in rows("emergency.jsonl"):
         for entry in one["emergency"]:
-            number, pattern = entry["number"], one.get("pattern")
+            number = entry["number"]
+            pattern = one.get("pattern")
             if not (re.fullmatch(pattern, number) if pattern else holds(one["sentence"], number)):
                 yield f"{one['code']}: {number} is not in its evidence"
 

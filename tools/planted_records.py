@@ -193,7 +193,8 @@ def _all_runs(place: PlantedPlace, language: str) -> frozenset[tuple[str, ...]]:
 
 def summary(split: str, places: Sequence[PlantedPlace]) -> str:
     """How many places there are, by language and kind of point, and how long the wordings are."""
-    cases, parts = cases_of(split), []
+    cases = cases_of(split)
+    parts = []
     for language in LANGUAGES:
         own = [one for one in places if one.language == language]
         kinds = Counter(find_point(cases, one.id)[2].kind for one in own)
@@ -209,7 +210,8 @@ def summary(split: str, places: Sequence[PlantedPlace]) -> str:
 
 def main(words: Sequence[str]) -> int:
     """Check, and write with `--write`."""
-    folders, broken = [Path(word) for word in words if word != "--write"], 0
+    folders = [Path(word) for word in words if word != "--write"]
+    broken = 0
     for group, split in GROUPS.items():
         places = read_authors(folders[0], group) if folders else list(load_planted(split))
         checked = check_places(split, places)

@@ -88,10 +88,8 @@ def marks(dialogue: Dialogue) -> Iterator[Item]:
     for at, spans in enumerate(find_in_dialogue(texts, dialogue.language).spans):
         for span in spans:
             text = texts[at]
-            before, after = (
-                text[max(0, span.start - CONTEXT) : span.start],
-                text[span.end : span.end + CONTEXT],
-            )
+            before = text[max(0, span.start - CONTEXT) : span.start]
+            after = text[span.end : span.end + CONTEXT]
             yield {
                 "type": span.type,
                 "turn": at,
@@ -123,7 +121,8 @@ def pairs(path: Path, limit: int, seed: int) -> Iterator[Item]:
         row for line in path.read_text("utf-8").splitlines() if (row := json.loads(line))["spans"]
     ]
     for row in drawn(labelled, limit, seed):
-        text, key = row["text"], f"{seed} {row['id']}".encode()
+        text = row["text"]
+        key = f"{seed} {row['id']}".encode()
         spans = [Span(one["start"], one["end"], one["type"], 1.0) for one in row["spans"]]
         data = replace(collect_values([text], [spans], language), spans=(tuple(spans),))
         made = replace_values([text], [spans], Surrogates(key, [text], data), {}, key)[0][0]

@@ -66,7 +66,8 @@ class Tracer:
         self.importing = threading.local()
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        code, path = frame.f_code, frame.f_code.co_filename
+        code = frame.f_code
+        path = frame.f_code.co_filename
         if event not in ("call", "return") or not (
             path.startswith(self.prefix) and path.endswith(".py")
         ):
@@ -113,7 +114,8 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     from support.judged_runs import scripted_judge, verdict
     from support.splits import write_split
 
-    complete, run = HostedChat.complete, folder / "run"
+    complete = HostedChat.complete
+    run = folder / "run"
     # Requests are made before the window begins, not within it.
     HostedChat.complete = lambda self, requests, *rest: complete(self, list(requests), *rest)  # type: ignore
     (folder / "prices.toml").write_text(price_file())

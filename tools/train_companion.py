@@ -258,9 +258,12 @@ class Learning:
 
     def fit(self, kind: str, part: str, chosen: NDArray[np.bool_]) -> LogisticRegression:
         """One classifier, learned from the chosen pairs."""
-        texts, labels = self.answers, self.harmful & (self.topic == kind)
+        texts = self.answers
+        labels = self.harmful & (self.topic == kind)
         if part == "context":
-            texts, labels, chosen = self.contexts, self.topic == kind, chosen & (self.topic != CARE)
+            texts = self.contexts
+            labels = self.topic == kind
+            chosen = chosen & (self.topic != CARE)
             weights = np.where(
                 self.topic == ORDINARY, 4.0, np.where(self.topic == THREADS, 1.0, 2.0)
             )
@@ -272,7 +275,9 @@ class Learning:
             chosen = chosen & (labels | ~self.harmful)
             weights = np.where(self.bundled, BUNDLED, 2.0)
             weights[np.isin(self.topic, (ORDINARY, THREADS, DAYS))] = 1.0
-        rows, labels, weights = texts.rows[texts.whole[chosen]], labels[chosen], weights[chosen]
+        rows = texts.rows[texts.whole[chosen]]
+        labels = labels[chosen]
+        weights = weights[chosen]
         if part == "context":
             rows = vstack([rows, self.spoken.rows[self.spoken.whole]])
             labels = np.concatenate([labels, self.spoken_topic == kind])
@@ -293,7 +298,8 @@ class Learning:
 
 def combine(values: Array, bad: NDArray[np.bool_], own: NDArray[np.bool_]) -> list[float]:
     """The coefficients of `combined`, the constant last; look-alikes count five times as much as ordinary answers."""
-    mean, spread = values.mean(0), values.std(0)
+    mean = values.mean(0)
+    spread = values.std(0)
     weights = np.where(own & ~bad, 5.0, 1.0)
     model = LogisticRegression(C=1.0, max_iter=2000).fit(
         (values - mean) / spread, bad, sample_weight=weights
@@ -310,7 +316,8 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
     rows = []
     for kind in KINDS:
         bad = learning.harmful & (learning.topic == kind)
-        used, values = bad | ~learning.harmful, np.zeros((len(bad), len(combined([0.0] * 6))))
+        used = bad | ~learning.harmful
+        values = np.zeros((len(bad), len(combined([0.0] * 6))))
         for fold in range(FOLDS):
             tested = learning.fold == fold
             values[tested] = learning.values(kind, ~tested)[tested]

@@ -213,7 +213,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     options = parser.parse_args()
     base = danger_encoder.read_base(find_packaged(danger_encoder.WEIGHTS, "training"))
-    corpora, tokens = list[Corpus](), Tokens(base.pieces)
+    corpora = list[Corpus]()
+    tokens = Tokens(base.pieces)
     for language in LANGUAGES:
         corpus = Corpus(language, all_talks(language, Path(os.environ["H2HTALK_DATA"])))
         for talk, places in zip(corpus.talks, corpus.place, strict=True):

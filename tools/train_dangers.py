@@ -215,7 +215,8 @@ def marked_talks(language: Language, data: Path) -> Iterator[Talk]:
 def author_talks(path: Path, learned: bool = True) -> Iterator[Talk]:
     """The dialogues of an author; of a danger the other turns teach nothing, and of the development set none."""
     for row in read_rows(path):
-        said, kind = [], row.get("kind", "look_alike")
+        said = []
+        kind = row.get("kind", "look_alike")
         for at, turn in enumerate(row["messages"]):
             if turn["role"] == "user":
                 marks = {kind: 1.0} if at in row.get("at", ()) else {}
@@ -230,7 +231,8 @@ def author_talks(path: Path, learned: bool = True) -> Iterator[Talk]:
 def written_talks(language: Language) -> Iterator[Talk]:
     """Dialogues of the authors, and their lines of kinds, of crises, of look-alikes and of ordinary days."""
     root = Path(__file__).parents[1]
-    sets, invented = root / "tests/curation/safety/sets", root / f"examples/raw_{language}.jsonl"
+    sets = root / "tests/curation/safety/sets"
+    invented = root / f"examples/raw_{language}.jsonl"
     development, near = (
         sets / f"{name}_{language}.jsonl" for name in ("dev_kinds", "dev_crisis_lookalikes")
     )
@@ -293,7 +295,8 @@ def ordinary_talks(language: Language, data: Path) -> Iterator[Talk]:
         for dialogue in read_rows(data / f"raw/{name}.jsonl"):
             if name != "smilechat_zh" and not in_half(dialogue["id"], "even"):
                 continue
-            said, messages = [], dialogue["messages"]
+            said = []
+            messages = dialogue["messages"]
             for at, message in enumerate(messages):
                 if message["role"] != "counselor":
                     known = read.get(f"{dialogue['id']}:{at}")
@@ -470,7 +473,8 @@ def left_out_scores(
     corpus: Corpus, kind: str, folds: Sequence[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Of each run of some folds its score, and of each turn that of its answer, by models that did not see its fold."""
-    runs, heard = np.zeros(len(corpus.owners)), np.full(len(corpus.turns), UNHEARD)
+    runs = np.zeros(len(corpus.owners))
+    heard = np.full(len(corpus.turns), UNHEARD)
     for fold in folds:
         inside = corpus.folds[corpus.owners] == fold
         runs[inside] = packed(corpus.learn(kind, fold)).scores(corpus.runs[inside])
@@ -638,7 +642,8 @@ def weigh_now(corpus: Corpus) -> dict[str, Any]:
             max(above(np.array(of[name]), share * times) for name, share in MOST_NOW.items()), 4
         )
 
-    high, possible = limit(1), limit(2)
+    high = limit(1)
+    possible = limit(2)
     found = (
         f"{sum(score >= least for score in of[NOW])} of {len(of[NOW])}"
         for least in (high, possible)

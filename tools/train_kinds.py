@@ -138,7 +138,8 @@ def held_out(lines: Lines, kind: str) -> NDArray[np.float64]:
 def train(language: Language, kind: str, lines: Lines) -> tuple[dict[str, Any], NDArray[np.int8]]:
     """The manifest and the weights (int8) of a kind."""
     scores = held_out(lines, kind)
-    wanted, near = lines.kinds == kind, lines.kinds == "near"
+    wanted = lines.kinds == kind
+    near = lines.kinds == "near"
     none = scores[lines.kinds == "none"]
     high, low = (
         round(max(above(none, NONE[kind][name]), above(scores[near], LOOK_ALIKE[kind][name])), 4)
@@ -178,7 +179,8 @@ def differences(
     language: Language, kind: str, manifest: dict[str, Any], weights: NDArray[np.int8]
 ) -> list[str]:
     """What differs from the shipped classifier, but for the last digits of sums, which differ between machines."""
-    held, made = read_manifest(HOME / kind, language), json.loads(json.dumps(manifest))
+    held = read_manifest(HOME / kind, language)
+    made = json.loads(json.dumps(manifest))
     found = [
         name
         for name in held | made
@@ -205,7 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for language in [options.language] if options.language else LANGUAGES:
         data = Path(os.environ["H2HTALK_DATA"])
         talk = harmless(language, data)
-        said, heard = talk[::EVERY], [*talk[::EVERY], *companions_talk(language, data)]
+        said = talk[::EVERY]
+        heard = [*talk[::EVERY], *companions_talk(language, data)]
         for kind in options.kind or GATE_KINDS:
             lines = read_lines(language, said if kind == "young" else heard, kind)
             manifest, weights = train(language, kind, lines)

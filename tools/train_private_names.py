@@ -97,7 +97,8 @@ OURS = (
 )
 AROUND = 3  # messages put on either side of a line
 # Private people whom the Chinese corpora name, and their weight.
-KNOWN, OF_KNOWN = re.compile("瑶瑶|蓝蓝|小雨|思采|Karen|小星|小杨|mia|琪琪|小贤"), 2.0
+KNOWN = re.compile("瑶瑶|蓝蓝|小雨|思采|Karen|小星|小杨|mia|琪琪|小贤")
+OF_KNOWN = 2.0
 # Of lines that nobody labelled candidates of these shapes are none.
 SURELY_NONE = ("full", "given", "foreign", "dotted", "surname", "rare latin", "ORGANIZATION")
 _MARK = re.compile(r"\[\[(.*?)\]\]|\{\{(.*?)\}\}")
@@ -121,12 +122,15 @@ Example = tuple[
 
 def unmarked(line: str) -> tuple[str, list[Place]]:
     """A message in which a writer marked [[private]] and {{public}} names, without the marks."""
-    text, places, at = "", list[Place](), 0
+    text = ""
+    places = list[Place]()
+    at = 0
     for mark in _MARK.finditer(line):
         text += line[at : mark.start()]
         name = mark[1] or mark[2] or ""
         places += [(len(text), len(text) + len(name), "PERSON")] if mark[1] else []
-        text, at = text + name, mark.end()
+        text = text + name
+        at = mark.end()
     return text + line[at:], places
 
 
@@ -230,7 +234,8 @@ def english_examples(found: Sequence[Talk]) -> Iterator[Example]:
     for number, talk in enumerate(found):
         yield from candidates(talk)
         if len(talk.texts) == 1 and talk.source not in PUBLIC:
-            chosen, beside = random.Random(number).sample(lines, 2 * AROUND), [()] * AROUND
+            chosen = random.Random(number).sample(lines, 2 * AROUND)
+            beside = [()] * AROUND
             texts = [*chosen[:AROUND], *talk.texts, *chosen[AROUND:]]
             yield from candidates(
                 talk._replace(texts=texts, places=[*beside, *talk.places, *beside]), only=AROUND
@@ -247,7 +252,8 @@ def candidates(talk: Talk, only: int | None = None) -> Iterator[Example]:
     for at, (message, near) in enumerate(zip(messages, nears, strict=True)):
         seen = set[Place]()
         for one in message.candidates if only in (None, at) else ():
-            start, end = message.tokens.starts[one.first], message.tokens.ends[one.end - 1]
+            start = message.tokens.starts[one.first]
+            end = message.tokens.ends[one.end - 1]
             over = [place for place in talk.places[at] if place[0] < end and start < place[1]]
             private = bool(over) and over[0][2] == (one.kind or "PERSON") and over[0] not in seen
             if private or not over:
@@ -259,12 +265,15 @@ def candidates(talk: Talk, only: int | None = None) -> Iterator[Example]:
 
 def renamed(found: Sequence[Talk]) -> Iterator[Talk]:
     """The talks with names again, each exchanged for another of as many characters or with its title, some titled."""
-    draw, names, again = random.Random(7), defaultdict[str, list[str]](list), list[Talk]()
+    draw = random.Random(7)
+    names = defaultdict[str, list[str]](list)
+    again = list[Talk]()
     titles = sorted(words("persons", "titles", "after_surname"))
 
     def exchanged(text: str, own: Sequence[Place], new: dict[str, str]) -> str:
         for start, end, _ in sorted(own, reverse=True):
-            name, form = text[start:end], text[start + 1 : end]
+            name = text[start:end]
+            form = text[start + 1 : end]
             title = draw.choice(titles) if form not in titles and draw.random() < 0.1 else ""
             names[form if form in titles else str(end - start)].append(name)
             new.setdefault(
@@ -290,7 +299,8 @@ def chinese_examples(found: Sequence[Talk]) -> Iterator[Example]:
     """The candidates of each talk; those of a line also behind a message, those of a dialogue also alone."""
     draw = random.Random(5)
     earlier = [text for talk in found if talk.source == "smile" for text in talk.texts]
-    read, marks = list[str](), list[tuple[bool, float, Talk]]()
+    read = list[str]()
+    marks = list[tuple[bool, float, Talk]]()
     for talk in [*found, *renamed(found)]:
         for mention, private, weight in labelled(talk):
             said = mention.description
@@ -308,7 +318,8 @@ def chinese_examples(found: Sequence[Talk]) -> Iterator[Example]:
                 several.append(said[max(said.find("\n", 0, 30), 0) :])
             read += several
             marks += [(private, weight, talk)] * len(several)
-    keys, bits = FEATURES["zh"].keys(read), FEATURES["zh"].bits
+    keys = FEATURES["zh"].keys(read)
+    bits = FEATURES["zh"].bits
     cuts = np.searchsorted(keys >> bits, np.arange(1, len(read)))
     for own, mark in zip(np.split(keys & ((1 << bits) - 1), cuts), marks, strict=True):
         yield own.tolist(), *mark
@@ -316,7 +327,8 @@ def chinese_examples(found: Sequence[Talk]) -> Iterator[Example]:
 
 def labelled(talk: Talk) -> Iterator[tuple[zh.Mention, bool, float]]:
     """The candidates of a Chinese talk, whether each is private, and its weight."""
-    taken, structured = list[list[Span]](), list[list[Span]]()
+    taken = list[list[Span]]()
+    structured = list[list[Span]]()
     for text, places in zip(talk.texts, talk.places, strict=True):
         values = [
             Span(*place, 1.0) for place in places if place[2] not in ("PERSON", "ORGANIZATION")

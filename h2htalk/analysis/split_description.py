@@ -53,10 +53,8 @@ def _scenarios(split: Split) -> Iterator[str]:
     yield _table(
         "subtask", columns | {"Table 1": {s.name: s.count for s in SUBTASKS.values()}}, SUBTASKS
     )
-    several, private = (
-        sum(len(s.references) > 1 for s in scenarios),
-        sum(not s.references for s in scenarios),
-    )
+    several = sum(len(s.references) > 1 for s in scenarios)
+    private = sum(not s.references for s in scenarios)
     if several or private:
         yield f"references: {several:,} of the scenarios have several, {private:,} have none (private)"
     if split.references_sha256:
@@ -84,10 +82,8 @@ def _lengths(split: Split) -> str:
     rows = []
     for language in sorted({s.language for s in split.scenarios}):
         own = [s for s in split.scenarios if s.language == language]
-        characters, messages = (
-            [len(text) for s in own for text in s.references],
-            [len(s.turns) for s in own if s.turns],
-        )
+        characters = [len(text) for s in own for text in s.references]
+        messages = [len(s.turns) for s in own if s.turns]
         for what, lengths in (
             ("characters of a reference", characters),
             ("messages of a history", messages),

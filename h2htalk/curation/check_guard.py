@@ -355,7 +355,8 @@ class _Place:
 
     def add(self, certificate: Certificate) -> Certificate:
         """Store a certificate, with the figures of an earlier one for languages that this check left out."""
-        folder, name = self.certificates.parent, self.certificates.name
+        folder = self.certificates.parent
+        name = self.certificates.name
         for earlier in read_certificates(folder, name):
             if earlier.key == certificate.key:
                 certificate = with_other_languages(certificate, earlier)

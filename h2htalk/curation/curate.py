@@ -95,7 +95,8 @@ def curate(
     spec, place, asked, renewed = choose_stages(spec_path, stages, workspace, from_stage, processes)
     with place.locked():
         finish_erasure(place)
-        key, names = place.open_key(), stages_to_make(spec, place, asked, from_stage)
+        key = place.open_key()
+        names = stages_to_make(spec, place, asked, from_stage)
         if renewed or update:
             refuse_links(place.path)
         for name in names:
@@ -148,10 +149,8 @@ def choose_stages(
     spec = stage_table.read_spec(
         as_path(spec_path, "spec_path"), workspace=folder, processes=processes
     )
-    place, asked = (
-        Workspace(Path(spec.workspace)),
-        [stage_table.find_stage(name).name for name in stages],
-    )
+    place = Workspace(Path(spec.workspace))
+    asked = [stage_table.find_stage(name).name for name in stages]
     renewed = stage_table.stages_from(from_stage) if from_stage else []
     if from_stage and asked and from_stage not in asked:
         problem = (
@@ -215,7 +214,8 @@ def _adopt(workspace: Workspace, update: SourceUpdate) -> None:
             if read_checked(StageFile, folder.path / "stage.json")["source"] != source:
                 _remove(workspace, stage_table.stages_from(name))
             return
-        source, sources = adopt_parts(folder, source, sources), {}
+        source = adopt_parts(folder, source, sources)
+        sources = {}
 
 
 def summaries(workspace: Workspace) -> list[StageSummary]:
@@ -226,10 +226,8 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
     found = []
     for name in stage_table.STAGES:
         if (folder := workspace.stage(name)).begun:
-            counts, notes = (
-                folder.total(),
-                tuple(str(note["message"]) for note in folder.notes().values()),
-            )
+            counts = folder.total()
+            notes = tuple(str(note["message"]) for note in folder.notes().values())
             if counts.earlier:
                 notes += (
                     f"earlier states of conversations that another item continues: {counts.earlier:,}",
@@ -283,16 +281,15 @@ def estimate_run(
     if load is not None and not load.dialogues:
         _add_gathered(load, place, finished)
     for name in names:
-        stage, folder, before = (
-            stage_table.STAGES[name],
-            place.stage(name),
-            stage_table.stage_before(name),
-        )
+        stage = stage_table.STAGES[name]
+        folder = place.stage(name)
+        before = stage_table.stage_before(name)
         run: StageRun = stage.make(spec, place, bytes(32))
         source = "raw files"
         if before and (before in finished or before not in names):
             source = require_finished(place.stage(before))
-            given, where = np.full(2, float(place.stage(before).total().written)), before
+            given = np.full(2, float(place.stage(before).total().written))
+            where = before
         if name not in renewed and (not before or before in finished):
             is_made(folder, run, source)
         if name in finished:
@@ -301,10 +298,8 @@ def estimate_run(
                 f"{name:10} finished: {counts.kept:,} of {counts.read:,} {stage.reads} kept"
             )
             continue
-        most, unit = (
-            "at most " if before and before not in finished else "",
-            stage.reads if before else "items",
-        )
+        most = "at most " if before and before not in finished else ""
+        unit = stage.reads if before else "items"
         lines.append(f"{name:10} to make: reads {most}{given[1]:,.0f} {unit} from {where}")
         lines += [f"{'':10} {message}" for message in stage_table.missing_packages(spec, name)]
         for settings, calls in _calls(name, run, spec, given, load):
@@ -525,13 +520,15 @@ class Funnel:
 def read_funnel(path: Path) -> Funnel:
     """Read the funnel of a workspace or of a release, which tells reasons of people alone. Raises as `summaries`."""
     if is_release(path):
-        made, where = read_manifest(path), f"{path}: release.json: facts"
+        made = read_manifest(path)
+        where = f"{path}: release.json: facts"
         refused = read_record(dict[str, NonNegativeInt], made.facts.get("refused", {}), where)
         stages = read_record(tuple[_FunnelStage, ...], made.facts.get("funnel"), where)
         known = [replace(one, reasons=refused) if one.stage == "people" else one for one in stages]
         named = f"{made.name} {made.version}", made.canary
     else:
-        counts, named = [(one.stage, one.counts) for one in summaries(Workspace(path))], ("", "")
+        counts = [(one.stage, one.counts) for one in summaries(Workspace(path))]
+        named = ("", "")
         earlier = [{EARLIER_STATE: one.earlier} if one.earlier else {} for _, one in counts]
         known = [
             _FunnelStage(s, n.read, n.kept, {**n.reasons, **e})
@@ -540,6 +537,7 @@ def read_funnel(path: Path) -> Funnel:
     rows = []
     for one in (stage for stage in known if stage.read):  # others are to be made again
         unit = stage_table.STAGES[one.stage].reads if one.stage in stage_table.STAGES else "items"
-        went, share = one.read - one.kept, f"{100 - 100 * one.kept / one.read:.1f} %"
+        went = one.read - one.kept
+        share = f"{100 - 100 * one.kept / one.read:.1f} %"
         rows.append((one.stage, unit, one.read, one.kept, went, share, _format_counts(one.reasons)))
     return Funnel(path, tuple(rows), *named)

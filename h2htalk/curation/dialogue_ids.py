@@ -30,7 +30,8 @@ def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
     """Every dialogue of a workspace; after `purge` those that it listed. Raises DataError."""
     index: dict[str, dict[str, Any]] = {}
     for record in workspace.stage(FIRST_STAGE).records(AUDIT):
-        name, raw = str(record["id"]), record.get("raw", {})
+        name = str(record["id"])
+        raw = record.get("raw", {})
         marks = marks_of(key, source_of(name), raw.get("id"), None, None).union(
             raw.get("marks", ())
         )
@@ -73,7 +74,8 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> f
         str, dict[str, set[str]]
     ] = {}  # source -> dialogues with that raw id, and "", the person with it -> ids
     for dialogue, entry in index.items():
-        source, person = source_of(dialogue), entry.get("known_as")
+        source = source_of(dialogue)
+        person = entry.get("known_as")
         if asked == person:
             ids |= {dialogue, asked}
         elif dialogue in (asked, asked.partition(":")[0]):

@@ -41,7 +41,8 @@ from h2htalk.errors import ConfigError
 
 # The first stage that compares records, and with it all that follow, are made again as a whole.
 _COMPARING = next(name for name, stage in STAGES.items() if stage.compares)
-_COMPARED, _REMADE = stage_before(_COMPARING), stages_from(_COMPARING)
+_COMPARED = stage_before(_COMPARING)
+_REMADE = stages_from(_COMPARING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,8 @@ def _sweep(
     Item ids alone decide only for `ids` and for those whose erasure has not reached every folder yet: an item that lost
     a reference of an erased dialogue is made again, and its id may then be in new rounds and runs.
     """
-    lines, facts = workspace.tombstones(), workspace.facts()
+    lines = workspace.tombstones()
+    facts = workspace.facts()
     new = [
         line for at, line in enumerate(lines) if at >= facts.get("reached", 0) or line["id"] in ids
     ]
@@ -182,7 +184,8 @@ def _tombstone_lines(
         if (name := str(record["id"])) in ids:
             words = [[turn["role"], turn["content"]] for turn in record["messages"]]
             marks[name].add(mark(key, "words", index.get(name, {}).get("person"), words))
-    files, items = workspace.source_files(), items_by_id(workspace)
+    files = workspace.source_files()
+    items = items_by_id(workspace)
     lines_of_ids = _identifying_lines(workspace, ids, index, files, key)
     lines: list[Record] = []
     for name in sorted(ids):
@@ -239,8 +242,10 @@ def _apply(workspace: Workspace) -> list[str]:
     The last stage comes first: the content of a stage says what the stages after it must lose. Doing it twice, or
     continuing after a kill, gives the same bytes.
     """
-    gone, facts = ErasedIds(workspace.erased()), workspace.facts()
-    purged, removed = bool(facts.get("purged")), list[str]()
+    gone = ErasedIds(workspace.erased())
+    facts = workspace.facts()
+    purged = bool(facts.get("purged"))
+    removed = list[str]()
     remade = (
         ()
         if purged or not any(map(gone.covers, workspace.stage(_COMPARED).records(KEPT)))
@@ -306,12 +311,16 @@ def find_copies(
         str, dict[str, bool]
     ] = {}  # dialogue -> its copies, and whether the words are equal
     for line in lines:
-        evidence, reason = line.get("evidence", {}), line.get("reason")
-        other, on = evidence.get("of"), evidence.get("on")
+        evidence = line.get("evidence", {})
+        reason = line.get("reason")
+        other = evidence.get("of")
+        on = evidence.get("on")
         if reason != "contaminated" and other and on != "references":
             copies.setdefault(str(line["id"]), {})[other] = reason != "near_duplicate"
             copies.setdefault(other, {})[str(line["id"])] = reason != "near_duplicate"
-    same, others, waiting = set(ids), set(), list(ids)
+    same = set(ids)
+    others = set()
+    waiting = list(ids)
     while waiting:
         one = waiting.pop()
         for other, equal in copies.get(one, {}).items():
@@ -349,7 +358,8 @@ def find_continuations(ids: frozenset[str], index: Index) -> frozenset[str]:
     for name, entry in index.items():
         if "continues" in entry:
             following.setdefault((source_of(name), entry["continues"]), []).append(name)
-    reached, waiting = set(ids), list(ids)
+    reached = set(ids)
+    waiting = list(ids)
     while waiting:
         name = waiting.pop()
         place = (source_of(name), index.get(name, {}).get("mark", ""))
@@ -389,10 +399,12 @@ def purge(workspace: Workspace) -> list[Path]:
         refuse_links(workspace.path)
         if not workspace.facts().get("purged"):
             # Marks of the raw ids of every dialogue (with its earlier states) and person, and the items on them.
-            key, path = workspace.erasure_key(), workspace.path / ERASURE_KEY
+            key = workspace.erasure_key()
+            path = workspace.path / ERASURE_KEY
             if not path.exists():
                 write_durably(path, [f"{key.hex()}\n"], private=True)
-            items, marks = items_by_id(workspace), dict[str, tuple[set[str], set[str]]]()
+            items = items_by_id(workspace)
+            marks = dict[str, tuple[set[str], set[str]]]()
             for name, entry in read_index(workspace, key).items():
                 own, of_person = marks.setdefault(entry.get("state_of", name), (set(), set()))
                 own.update(entry["marks"])

@@ -70,7 +70,8 @@ def refusal(licence: str, release: str) -> str | None:
     """
     if release == PRIVATE:
         return None
-    own, target = find_licence(licence), find_licence(release)
+    own = find_licence(licence)
+    target = find_licence(release)
     if target is None:
         return f"{release} is not a known licence"
     if own is None:

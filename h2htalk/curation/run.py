@@ -96,7 +96,8 @@ def run_stage(
     """
     for message in stage.messages:
         say(message)
-    folder, previous = workspace.stage(stage.name), stage_before(stage.name)
+    folder = workspace.stage(stage.name)
+    previous = stage_before(stage.name)
     before = workspace.stage(previous) if previous else None
     claim(folder, stage, require_finished(before) if before else "raw files")
     missing = [part for part in before.parts() if not folder.done(part)] if before else []
@@ -166,7 +167,8 @@ def _make(
     rule: PartRule | RuleFactory, before: StageFolder, folder: StageFolder, part: str, stage: str
 ) -> RecordCounts | IncompleteError:
     opened = _open(rule) if isinstance(rule, RuleFactory) else rule
-    records, written = list(before.part_records(part)), before.counts(part).written
+    records = list(before.part_records(part))
+    written = before.counts(part).written
     if len(records) != written:
         problem = (
             f"{before.file(KEPT, part)}: has {len(records):,} records, but {written:,} were written"
@@ -234,7 +236,8 @@ def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
     made = _made(stage.name, stage.version, stage.settings, source)
     if not before or before["fingerprint"] == made["fingerprint"]:
         return bool(before)
-    old, new = before["settings"], made["settings"]
+    old = before["settings"]
+    new = made["settings"]
     settings = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     others = [what for what in ("version", "source") if before[what] != made[what]]
     if not others and stage.arithmetic.issuperset(settings):

@@ -165,7 +165,8 @@ class RecordCounts:
             tag for outcome in flat if isinstance(outcome, Kept) for tag in outcome.tags
         )
         reasons = Counter(outcome.reason for outcome in flat if isinstance(outcome, Rejected))
-        earlier, kept = reasons.pop(EARLIER_STATE, 0), sum(map(bool, written))
+        earlier = reasons.pop(EARLIER_STATE, 0)
+        kept = sum(map(bool, written))
         rejected = len(outcomes) - kept - earlier
         return cls(
             len(outcomes),
@@ -181,7 +182,9 @@ class RecordCounts:
     @classmethod
     def total(cls, counts: Iterable[RecordCounts]) -> RecordCounts:
         """The sum."""
-        numbers, reasons, tags = Counter[str](), Counter[str](), Counter[str]()
+        numbers = Counter[str]()
+        reasons = Counter[str]()
+        tags = Counter[str]()
         for part in counts:
             numbers.update(
                 {name: value for name, value in asdict(part).items() if isinstance(value, int)}

@@ -515,7 +515,8 @@ def read_section(
     known: Sequence[str] = (),
 ) -> T:
     """Read one record; a message starts with `where`, that of an unknown setting names the `page` that lists them."""
-    model, unknown = with_config(STRICT)(kind), f"{page} lists them"
+    model = with_config(STRICT)(kind)
+    unknown = f"{page} lists them"
     return read_record(
         model,
         raw,

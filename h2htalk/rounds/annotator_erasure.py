@@ -93,7 +93,9 @@ def erase_annotator(
     with folder.erasing_annotator():
         folder.require()
         with folder.locked():
-            pending, messages, left = _read_pending(folder), list[str](), list[str]()
+            pending = _read_pending(folder)
+            messages = list[str]()
+            left = list[str]()
             if pending is None or pending.annotator.name != name:
                 if pending is not None:
                     _finish(folder, pending)
@@ -228,7 +230,8 @@ def _finish(folder: RoundFolder, pending: PendingErasure) -> None:
 
 
 def _describe(state: RoundState, pending: PendingErasure) -> str:
-    name, path = pending.annotator.name, state.folder.path
+    name = pending.annotator.name
+    path = state.folder.path
     if state.phase == "closed":
         rest = "decisions stay with their counts"
     else:
@@ -250,7 +253,8 @@ def _describe(state: RoundState, pending: PendingErasure) -> str:
 
 def find_copies(state: RoundState, pending: PendingErasure) -> Iterator[str]:
     """Yield what still holds the annotator, in the round or elsewhere, and what cannot be known from here."""
-    folder, name = state.folder, pending.annotator.name
+    folder = state.folder
+    name = pending.annotator.name
     for path in find_traces(
         folder.path, pending.annotator, pending.comments, pending.participant_ids
     ):

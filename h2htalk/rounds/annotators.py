@@ -138,7 +138,8 @@ def _by_heading(cells: Mapping[str, str], where: str) -> dict[str, str]:
 
 def annotator_of(row: Mapping[str, str], where: str, salt: bytes) -> Annotator:
     """Return an annotator by the cells of `COLUMNS`; raise RoundError, beginning with `where`, for an invalid cell."""
-    name, crisis = row["name"], row.get("crisis", "").lower()
+    name = row["name"]
+    crisis = row.get("crisis", "").lower()
     languages = row["languages"].replace(",", " ").replace("+", " ").split()
     if (
         len(name) > MAX_NAME

@@ -44,15 +44,16 @@ class ErasableRound(ErasableFolder):
         return frozenset(one.id for one in self.folder.erased_items())
 
     def items(self) -> Iterator[tuple[str, Record | None]]:
-        state, sources = read_state(self.folder), self.folder.sources()
+        state = read_state(self.folder)
+        sources = self.folder.sources()
         return ((item.id, sources.get(item.id)) for item in state.items)
 
     def record(self, gone: frozenset[str]) -> None:
-        folder, state, known = self.folder, read_state(self.folder), self.erased()
-        completed, skipped = (
-            completed_items(state.items, state.questions, state.stored),
-            skips(state.stored),
-        )
+        folder = self.folder
+        state = read_state(self.folder)
+        known = self.erased()
+        completed = completed_items(state.items, state.questions, state.stored)
+        skipped = skips(state.stored)
         given = {(one.item, one.annotator) for one_set in state.sets for one in one_set.assignments}
         new = [
             ErasedItem(
@@ -69,7 +70,8 @@ class ErasableRound(ErasableFolder):
 
     def remake(self) -> tuple[str, ...]:
         """Write assignment sets and statistics of the items that are left."""
-        folder, erased = self.folder, self.folder.erased_items()
+        folder = self.folder
+        erased = self.folder.erased_items()
         gone = {one.id: one.language for one in erased}
         # The sessions of a server are numbered by the language of their items.
         languages = {item.id: item.language for item in folder.items()} | gone

@@ -287,7 +287,8 @@ def _crisis_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
 
 def case_item(case: Case, personas: Mapping[str, Persona] | None = None) -> Item:
     """Return a case as an item: the script with its references as the companion's words, its points and facts."""
-    turns, points = list(case.history), []
+    turns = list(case.history)
+    points = []
     for number, (_, turn, message) in enumerate(script(case), 1):
         turns += [message, *([Turn("companion", turn.reference)] if turn.reference else [])]
         points += [f"{number}. {point.kind}: {point.text}" for point in case.points_of(turn)]

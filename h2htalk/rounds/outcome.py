@@ -107,7 +107,8 @@ def read_decisions(folder: RoundFolder) -> dict[tuple[str, str], Decision]:
 
 def write_statistics(state: RoundState) -> list[str]:
     """Write agreement, statistics and payment of a closed round; return messages for the manager."""
-    folder, annotations = state.folder, state.judged
+    folder = state.folder
+    annotations = state.judged
     agreement = {
         question.name: asdict(agreement_of(votes_on(question, annotations), question.level))
         for question in voted(state.questions)
@@ -127,10 +128,8 @@ def write_statistics(state: RoundState) -> list[str]:
     if not any(item.gold for item in state.judged_items):
         return messages
     # The active annotators who passed the gold items, as a list for `--annotators`; none if nobody did.
-    active, passed = (
-        [v for v in state.annotators if v.active],
-        qualified(rows, state.spec.pass_gold),
-    )
+    active = [v for v in state.annotators if v.active]
+    passed = qualified(rows, state.spec.pass_gold)
     columns = COLUMNS if any(v.participant_id for v in active) else COLUMNS[:3]
     people = [v for v in active if passed.get(v.id)]
     cells = [

@@ -115,10 +115,13 @@ def status_of(
 
     With `quality`, notes name removed annotators and warn of unusual answers.
     """
-    spec, items, annotators = state.spec, state.judged_items, state.annotators
+    spec = state.spec
+    items = state.judged_items
+    annotators = state.annotators
     completed = {item.id: state.completed[item.id] for item in items}
     skipped = skips(state.annotations)
-    needed, with_ties = state.requests(annotators), state.requests(annotators, ties=True)
+    needed = state.requests(annotators)
+    with_ties = state.requests(annotators, ties=True)
     open_items = [item for item in items if item.id in with_ties]
     pending = pending_annotations(open_items, state.sets, annotators, state.annotations, completed)
     left = {name: one.pending + one.available for name, one in pending.items()}
@@ -204,7 +207,8 @@ def _describe_gold(state: RoundState) -> list[str]:
     shares = gold_shares(state.judged_items, state.questions, state.judged)
     if not shares:
         return ["gold items: no answer yet"]
-    right, total = sum(one.right for one in shares.values()), sum(one.of for one in shares.values())
+    right = sum(one.right for one in shares.values())
+    total = sum(one.of for one in shares.values())
     each = [
         f"{one.name} {shares[one.id].right} of {shares[one.id].of}"
         for one in state.annotators

@@ -172,7 +172,8 @@ def test_without_a_tokenizer_tokens_are_said_to_be_left_out(
 def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path) -> None:
     source = str(MODELS / "en_parser")
     spec = AnalyzeSpec("mini@1", language="en", limit=11, processes=1)
-    bundled, named = analyze(spec), analyze(replace(spec, spacy_models=(source,)))
+    bundled = analyze(spec)
+    named = analyze(replace(spec, spacy_models=(source,)))
     assert [model.source for model in named.parsers] == [source]
     assert named.parsers[0].name.startswith("en_")
     assert only(named).pairs == only(bundled).pairs

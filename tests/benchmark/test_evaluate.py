@@ -336,7 +336,8 @@ def asked(server: LoopbackServer) -> Counter[str]:
 def test_a_server_that_stops_answering_pauses_the_run_and_the_same_command_goes_on(
     tmp_path: Path,
 ) -> None:
-    split, out = write_split(tmp_path / "split", 60), tmp_path / "run"
+    split = write_split(tmp_path / "split", 60)
+    out = tmp_path / "run"
     command = ("--split", split, "--out", out, "--concurrency", 4, "--timeout", 0.5)
 
     def answers_ten(payload: object, count: int) -> str:
@@ -357,13 +358,15 @@ def test_kill_9_at_20_random_moments_loses_nothing_and_repeats_only_what_was_in_
     tmp_path: Path,
 ) -> None:
     concurrency, kills = 8, 20
-    split, out = write_split(tmp_path / "split", 600), tmp_path / "run"
+    split = write_split(tmp_path / "split", 600)
+    out = tmp_path / "run"
     draw = random.Random(20)
     command = ("--split", split, "--out", out, "--concurrency", concurrency)
     with LoopbackServer(latency=0.02) as server:
         done = 0
         while done < kills:
-            finished, counts = stored_ids(out), asked(server)
+            finished = stored_ids(out)
+            counts = asked(server)
             run = start_run(server.spec, *command)
             # A moment after the first answer of this start, or anywhere in it.
             wait_for(run, lambda: asked(server).total(), counts.total() + 1)
@@ -384,7 +387,8 @@ def test_kill_9_at_20_random_moments_loses_nothing_and_repeats_only_what_was_in_
 
 
 def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path) -> None:
-    split, out = write_split(tmp_path / "split", 40), tmp_path / "run"
+    split = write_split(tmp_path / "split", 40)
+    out = tmp_path / "run"
     with LoopbackServer(latency=0.1) as server:
         run = start_run(server.spec, "--split", split, "--out", out, "--concurrency", 4)
         wait_for(run, lambda: len(stored_ids(out)))

@@ -93,7 +93,8 @@ def test_every_fault_ends_in_a_reply_or_reason_and_true_books(
         shown = list(csv.DictReader(io.StringIO(costs_text(run.out, calls=True, format="csv"))))
         assert sum(Decimal(row["usd"] or 0) for row in shown) == books.usd_paid
         # The same command again asks for what failed, and for nothing else.
-        before, seen = run.charges_by_item(), server.seen.copy()
+        before = run.charges_by_item()
+        seen = server.seen.copy()
         server.mend()
         run.run(code=0)
         assert {n for n, c in (run.charges_by_item() - before).items() if c} == {

@@ -51,7 +51,8 @@ def test_people_alone_need_no_check_of_a_judge() -> None:
 
 
 def test_a_judge_that_misses_planted_replies_is_said_to_in_both_languages() -> None:
-    passed, blind = check(good_wrong=2, bad_wrong=2), check("zh", bad_wrong=3)
+    passed = check(good_wrong=2, bad_wrong=2)
+    blind = check("zh", bad_wrong=3)
     assert (passed.passed, blind.passed) == (True, False)
     assert not PlantedCheck(language="en", good=0, good_wrong=0, bad=20, bad_wrong=0).passed
     text = describe_check([passed, blind])

@@ -96,7 +96,8 @@ def test_a_filter_counts_as_a_refusal_or_is_left_out_and_is_never_asked_again(
             asked = server.requests
             assert evaluate(tmp_path, server, "--filtered", rule, out=out)[0] == 0
             assert server.requests == asked
-    whole, left = figures(tmp_path / "run-refusal"), figures(tmp_path / "run-unscored")
+    whole = figures(tmp_path / "run-refusal")
+    left = figures(tmp_path / "run-unscored")
     assert (whole[1], left[1]) == (12, 9)
     assert whole[0] == pytest.approx(left[0] * 9 / 12)
 

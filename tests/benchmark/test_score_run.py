@@ -234,7 +234,8 @@ def test_a_run_that_holds_a_link_is_neither_read_nor_written(
     run: Path, tmp_path: Path, name: str
 ) -> None:
     """What it names is somebody's file."""
-    path, elsewhere = run / name, tmp_path / "elsewhere"
+    path = run / name
+    elsewhere = tmp_path / "elsewhere"
     shutil.move(path, elsewhere)
     path.symlink_to(elsewhere)
     before = elsewhere.stat().st_mtime_ns
@@ -299,10 +300,8 @@ def private_spec(tmp_path: Path) -> EvaluateSpec:
     """An evaluation of a split whose two references an item are in `references.jsonl` beside it."""
     lines = [{"id": s.id, "references": [s.reference, f"{SECRET} {s.id}"]} for s in ITEMS.scenarios]
     write_jsonl(tmp_path / "references.jsonl", lines)
-    digest, scenarios = (
-        sha256_of(tmp_path / "references.jsonl"),
-        [replace(s, references=()) for s in ITEMS.scenarios],
-    )
+    digest = sha256_of(tmp_path / "references.jsonl")
+    scenarios = [replace(s, references=()) for s in ITEMS.scenarios]
     export_split(
         replace(ITEMS, scenarios=tuple(scenarios), references_sha256=digest), tmp_path / "split"
     )
@@ -339,7 +338,8 @@ def test_the_owner_of_the_references_scores_the_answers(private_spec: EvaluateSp
     assert done.returncode == 0, done.stderr
     assert "22 of 22 items scored, complete" in " ".join(done.stdout.split())
     run = load_run(private_spec.out)
-    protocol, digest = run.summary.signature.protocol, sha256_of(references_of(private_spec))
+    protocol = run.summary.signature.protocol
+    digest = sha256_of(references_of(private_spec))
     assert (protocol["references"], protocol["references_sha256"]) == ("2", digest[:16])
     # The same answers and references in an open split: the same figures.
     references = [line["references"] for _, line in read_jsonl(references_of(private_spec))]

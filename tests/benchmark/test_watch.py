@@ -214,7 +214,8 @@ def test_a_watched_command_gives_the_same_without_control_sequences(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    run, seen = tmp_path / "run", []
+    run = tmp_path / "run"
+    seen = []
     words = (
         "evaluate",
         scripted(tmp_path),

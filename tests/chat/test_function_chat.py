@@ -138,7 +138,8 @@ def test_a_long_message_is_shortened_and_a_coroutine_that_hangs_times_out() -> N
 
 @pytest.mark.parametrize("later", [False, True])
 def test_no_more_calls_run_at_once_than_asked_for(later: bool) -> None:
-    running, most = list[int](), list[int]()
+    running = list[int]()
+    most = list[int]()
 
     def begin() -> None:
         running.append(1)

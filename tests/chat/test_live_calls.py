@@ -52,7 +52,8 @@ def test_replies_come_back_in_order_with_the_names_that_the_api_gave(api: Api) -
 def test_finished_items_are_handed_over_in_the_calling_thread_while_others_run(api: Api) -> None:
     done: list[tuple[int, Outcome, int]] = []
     with LoopbackServer(reply=scripted({"item 0": [error(503, delay=0.3)]})) as server:
-        chat, here = api.open(server.url), threading.get_ident
+        chat = api.open(server.url)
+        here = threading.get_ident
         outcomes = chat.complete(requests_of(*names(5)), lambda i, o: done.append((i, o, here())))
     assert done[-1][0] == 0  # item 0 had to wait and held no other up
     assert [outcome for _, outcome, _ in sorted(done, key=lambda one: one[0])] == outcomes
@@ -111,7 +112,8 @@ def test_after_the_first_reply_such_a_failure_is_the_items_own_at_a_server_and_e
         "c": [error(401)],
         "d": [error(404)],
     }
-    books, requests = Books(), requests_of(*"abcdefgh")
+    books = Books()
+    requests = requests_of(*"abcdefgh")
     with LoopbackServer(reply=scripted(answers)) as server:
         chat = api.open(server.url, concurrency=2, calls=books)
         if not api.paid:
@@ -134,7 +136,8 @@ def test_after_the_first_reply_such_a_failure_is_the_items_own_at_a_server_and_e
 def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    books, start = Books(), time.monotonic()
+    books = Books()
+    start = time.monotonic()
     with pytest.raises(
         ModelCallError, match=rf"^http://127\.0\.0\.1:{port}\S* does not answer .*no conn"
     ) as caught:
@@ -272,7 +275,8 @@ def test_a_declined_prompt_is_a_filtered_reply_a_blocked_reply_possibly_paid(
 def test_what_is_not_the_api_ends_the_run_after_a_few_answers_which_may_be_paid(
     provider: Api,
 ) -> None:
-    books, texts = Books(), [str(number) for number in range(20)]
+    books = Books()
+    texts = [str(number) for number in range(20)]
     page = {text: [Answer("<html>Welcome</html>")] for text in texts}
     with pytest.raises(
         ConfigError,
@@ -391,7 +395,8 @@ def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_compu
         )
 
     limit = worst_case(provider.name) * draw.randrange(8, 60)
-    books, done = Books(limit=limit), list[int]()
+    books = Books(limit=limit)
+    done = list[int]()
     requests = [*requests_of(*map(str, range(40))), *sharing("x", "y", "z")]
     with LoopbackServer(reply=answer) as server:
         chat = provider.open(server.url, concurrency=8, attempts=3, calls=books)

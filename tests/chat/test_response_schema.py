@@ -243,13 +243,15 @@ def test_openai_keeps_numeric_bounds_a_server_all_and_both_are_asked_to_be_stric
 def test_the_example_and_the_price_file_of_the_pages_fill_a_form_and_book_the_call(
     tmp_path: Path,
 ) -> None:
-    code, prices = block("structured-replies.md", "python"), block("../reference/costs.md", "toml")
+    code = block("structured-replies.md", "python")
+    prices = block("../reference/costs.md", "toml")
     (tmp_path / "own.toml").write_text(prices.replace("gpt-4o-2024-11-20", "gpt-test"))
     code = code.replace("gpt-4o-mini", "gpt-test").replace(
         "load_prices()", 'load_prices(Path("own.toml"))'
     )
     with ProviderServer() as server:
-        words, env = [sys.executable, "-c", code], server.environment()
+        words = [sys.executable, "-c", code]
+        env = server.environment()
         done = subprocess.run(
             words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
         )

@@ -460,10 +460,8 @@ def test_retry_after_in_its_forms(headers: dict[str, str], seconds: float | None
     assert WIRES["openai"].read_error(503, None, headers).wait == seconds
 
 
-OPENAI, ANTHROPIC = (
-    OpenAIWire("gpt-made-up", KEYS["openai"]),
-    AnthropicWire("claude-made-up", KEYS["anthropic"]),
-)
+OPENAI = OpenAIWire("gpt-made-up", KEYS["openai"])
+ANTHROPIC = AnthropicWire("claude-made-up", KEYS["anthropic"])
 
 
 def call_of(request: Request) -> Call:

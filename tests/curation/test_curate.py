@@ -202,7 +202,8 @@ def test_no_record_depends_on_parts_or_processes(spec: Path, whole: Path) -> Non
     (spec.parent / "work").mkdir(mode=0o700)
     shutil.copy2(whole / "secret.key", spec.parent / "work")
     spec.write_text(SPEC.replace("part = 4\nprocesses = 1", "part = 3\nprocesses = 2"))
-    other, place = Workspace(whole), curate(spec)
+    other = Workspace(whole)
+    place = curate(spec)
     for name in STAGES:
         for kind in ("kept", "rejected"):
             assert [*place.stage(name).records(kind)] == [*other.stage(name).records(kind)], (
@@ -261,7 +262,8 @@ MADE = (
     + [SAD]
     + [dialogue(n, "Hello", "Hi", "Bye") for n in range(5, 9)]
 )
-KEEPING, DROPPING = RuleFactory(keeping), RuleFactory(dropping, ("sad",))
+KEEPING = RuleFactory(keeping)
+DROPPING = RuleFactory(dropping, ("sad",))
 
 
 def test_kept_and_rejected_add_up_to_what_was_read(tmp_path: Path) -> None:
@@ -283,7 +285,8 @@ def test_kept_and_rejected_add_up_to_what_was_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_interrupted_stage_ends_with_the_same_bytes(tmp_path: Path, processes: int) -> None:
-    whole, torn = gathered(tmp_path / "a", MADE), gathered(tmp_path / "b", MADE)
+    whole = gathered(tmp_path / "a", MADE)
+    torn = gathered(tmp_path / "b", MADE)
     run = stage("anonymize", DROPPING)
     run_stage(run, whole, processes=1)
     run_stage(run, torn, processes=1)
@@ -339,7 +342,8 @@ def test_a_cut_removal_leaves_nothing_to_others(
     """`stage.json` was removed first, and the next run used the parts that were left."""
     workspace = gathered(tmp_path, MADE)
     run_stage(stage("anonymize", DROPPING, word="sad"), workspace, processes=1)
-    folder, left = workspace.stage("anonymize"), iter(range(steps))
+    folder = workspace.stage("anonymize")
+    left = iter(range(steps))
 
     def remove(path: Path) -> None:
         if next(left, None) is None:
@@ -456,10 +460,8 @@ def add(folder: Path) -> None:
 
 def test_new_lines_and_files_follow_what_was_gathered(sources: Path) -> None:
     place = again(sources)
-    before, made = (
-        persons(place, "dedup"),
-        place.stage("safety").mark("part-00000").stat().st_mtime_ns,
-    )
+    before = persons(place, "dedup")
+    made = place.stage("safety").mark("part-00000").stat().st_mtime_ns
     add(sources.parent)
     with pytest.raises(ConfigError, match=r"a/1\.jsonl is new; to read what is new: --update"):
         again(sources)
@@ -477,7 +479,8 @@ def test_new_lines_and_files_follow_what_was_gathered(sources: Path) -> None:
 
 def test_a_line_that_is_being_written_is_read_when_it_is_whole(sources: Path) -> None:
     """Half a raw_line was gathered, and its other half could not be."""
-    half, path = raw_line(4)[:40], sources.parent / "a/2.jsonl"
+    half = raw_line(4)[:40]
+    path = sources.parent / "a/2.jsonl"
     for text, count in (
         (half, 6),
         (raw_line(4)[40:].rstrip(), 7),

@@ -75,7 +75,8 @@ EXCHANGES = {
 
 def talk(at: int) -> dict[str, object]:
     """A raw dialogue; 2 and 5 are Emily's. 5 is a near copy of 2, 6 of 3."""
-    emily, rng = at in (2, 5), random.Random({5: 2, 6: 3}.get(at, at))
+    emily = at in (2, 5)
+    rng = random.Random({5: 2, 6: 3}.get(at, at))
     topic = f"the {WORDS} that burnt on day {at}" if emily else TOPICS[rng.randrange(6)]
     first, second, third, fourth = (" ".join(rng.sample(THINGS, 9)) for _ in range(4))
     texts = EXCHANGES.get(at) or (
@@ -152,7 +153,8 @@ def _sorted_calls(data: bytes) -> bytes:
 def test_the_next_run_is_one_without_the_erased(
     whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]
 ) -> None:
-    control, folder = tmp_path / "control", tmp_path / "erased"
+    control = tmp_path / "control"
+    folder = tmp_path / "erased"
     curate(project(control, 20, without=gone))
     shutil.copytree(whole, folder)
     place = Workspace(folder / "work")
@@ -235,7 +237,8 @@ def test_the_next_command_completes_an_erasure(
 def test_unfinished_and_temporary_files_are_removed(tmp_path: Path) -> None:
     """They kept the words of a person."""
     workspace = gathered(tmp_path, [dialogue(n) for n in (1, 2)])
-    safety, dedup = workspace.stage("safety"), workspace.stage("dedup")
+    safety = workspace.stage("safety")
+    dedup = workspace.stage("dedup")
     left = [
         safety.path / "reviews" / ".part-00000.jsonl.77",
         safety.file("kept", "part-00009"),
@@ -544,7 +547,8 @@ def test_an_erasure_killed_at_any_write_is_completed_by_the_next(
     case = min(one.id for one in cases_of("high_risk", "en") if f'"{one.id}"' in cases)
     erased = ErasedIds(frozenset({"chat-000002", "chat-000005", "chat-p0001", case}))
     control = shutil.copytree(published / name, tmp_path / "control" / name)
-    items, expected = erase_folder(control, erased).items, words_in(control)
+    items = erase_folder(control, erased).items
+    expected = words_in(control)
     assert items
     assert not files_with(control, f"the {WORDS}")
     for write in range(100):
@@ -575,10 +579,8 @@ def test_an_interrupted_erasure_goes_out_by_no_command_and_the_next_run_complete
 ) -> None:
     """Half erased folders were published, exported, shown on pages and opened as rounds of annotators."""
     for step in (60, 230):
-        folder, out = (
-            shutil.copytree(lab, tmp_path / str(step) / "lab"),
-            tmp_path / str(step) / "out",
-        )
+        folder = shutil.copytree(lab, tmp_path / str(step) / "lab")
+        out = tmp_path / str(step) / "out"
         assert killed_at(
             step, lambda folder=folder: erase(Workspace(folder / "work"), EMILY_CARTER)
         )  # type: ignore[misc]
@@ -614,7 +616,8 @@ def test_an_interrupted_erasure_goes_out_by_no_command_and_the_next_run_complete
 
 
 def test_pages_and_exports_of_a_run_are_named(lab: Path) -> None:
-    run, log = lab / "run-release", lab / "log.json"
+    run = lab / "run-release"
+    log = lab / "log.json"
     for words in (
         ("compare", run, lab / "run-candidates", "--metric", "lexical", "--out", lab / "page"),
         ("gate", run, "--reference-run", run, "--markdown", lab / "gate.md", "--junit", log),

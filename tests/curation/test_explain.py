@@ -101,7 +101,8 @@ def test_records_are_shown_by_the_tags_that_the_funnel_counts(tmp_path: Path) ->
         "compose",
         [Kept(candidate("made-000002:dialogue_base", "accept"), ("dialogue_base", "review"))],
     )
-    safety, both = tmp_path / "W" / "safety", tmp_path / "W"
+    safety = tmp_path / "W" / "safety"
+    both = tmp_path / "W"
     for folder, tags, ids in (
         (safety, ["crisis.danger"], ["made-000004"]),
         (safety, ["crisis"], ["made-000001", "made-000004"]),
@@ -374,7 +375,8 @@ def test_a_stage_is_a_split_that_is_evaluated_where_it_is(candidates: Path, tmp_
             ).returncode
             == 0
         )
-    split, whole = load_split(tmp_path / "compose"), load_split(candidates)
+    split = load_split(tmp_path / "compose")
+    whole = load_split(candidates)
     assert whole.fingerprint == split.fingerprint == load_split(candidates / "compose").fingerprint
     assert whole.name == split.name == "work-compose"
     assert "on which no people decided" in split.description

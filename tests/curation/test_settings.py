@@ -49,10 +49,8 @@ def test_paths_are_relative_to_the_file_and_may_hold_variables(
         str(tmp_path / "mine"),
         "/data/c",
     )
-    safety, simulate = (
-        spec.section(stages.SafetySettings),
-        spec.section(stages.GatherSettings).simulate,
-    )
+    safety = spec.section(stages.SafetySettings)
+    simulate = spec.section(stages.GatherSettings).simulate
     assert (safety.sensitive, safety.guard) == ("/data/s", "vllm:Qwen/Qwen3Guard-Gen-4B")
     assert spec.section(stages.ComposeSettings).model == f"scripted:{tmp_path / 'c.jsonl'}"
     assert spec.section(stages.ReviewSettings).model == "vllm:/data/theirs"

@@ -305,7 +305,8 @@ def test_a_full_disk_leaves_a_log_at_its_last_whole_line_and_a_file_as_it_was(
     tmp_path: Path,
 ) -> None:
     """A file-size limit stands for the disk: the operating system refuses the write in the middle."""
-    log, old = tmp_path / "part-0.jsonl", tmp_path / "old"
+    log = tmp_path / "part-0.jsonl"
+    old = tmp_path / "old"
     old.write_text("old")
     done = subprocess.run(
         [sys.executable, "-c", FILL, log, old], capture_output=True, text=True, check=True
@@ -377,7 +378,8 @@ def test_a_line_that_is_no_link_is_named(tmp_path: Path, kind: object, target: o
 
 
 def test_what_links_for_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workspace, release = tmp_path / "workspace", tmp_path / "release"
+    workspace = tmp_path / "workspace"
+    release = tmp_path / "release"
     for file in (
         workspace / "workspace.json",
         workspace / "review" / "stage.json",

@@ -301,7 +301,8 @@ def test_a_wrong_record_is_refused_by_name_and_place(
     read, record, name = READERS[kind]
     with pytest.raises(DataError) as raised:
         read(changed(record, change), "x.jsonl:3")
-    where, said = f"x.jsonl:3: {name}", str(raised.value)
+    where = f"x.jsonl:3: {name}"
+    said = str(raised.value)
     assert said.startswith(where + message if kind == "scenario" else where)
     assert message in said
     assert "\n" not in str(raised.value)
@@ -343,7 +344,8 @@ def test_schema_and_reader_refuse_the_same_changes() -> None:
         validator = Draft202012Validator(case_schema() if "study" in record else scenario_schema())
         validator.validate(record)
         for path, value in product(leaves(record, inner=True), ("", 7, None, [])):
-            top, other = path.partition(".")[0], changed(record, {path: value})
+            top = path.partition(".")[0]
+            other = changed(record, {path: value})
             if top in ("provenance", "metadata") or other == record:
                 continue
             if not validator.is_valid(other):

@@ -30,7 +30,8 @@ THINKING = [row for _, row in read_jsonl(Path(__file__).parent / "golden" / "thi
 def test_thinking_is_kept_in_the_file_and_told_from_the_answer_even_where_the_prompt_opened_it(
     row: Any,
 ) -> None:
-    text, opened = row["text"], row.get("opened", False)
+    text = row["text"]
+    opened = row.get("opened", False)
     if "thinking" in row:
         assert reasoning.split_reasoning(text, opened) == (row["answer"], row["thinking"])
     if not opened:
@@ -196,7 +197,8 @@ def test_the_last_word_counts_and_an_answer_beats_a_failure(
     for word in words:
         writer.calls.append(word.to_dict())
     writer.discard()  # keeps every answer
-    before, answers = tree(folder.path), folder.answers()
+    before = tree(folder.path)
+    answers = folder.answers()
     assert answers == {
         ("a", 0): words[2],
         ("b", 0): words[3],

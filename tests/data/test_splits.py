@@ -73,7 +73,8 @@ def test_a_duplicate_id_names_both_places(tmp_path: Path, records: Records) -> N
     write(tmp_path, [*records[5:], records[2]], "b.jsonl")
     with pytest.raises(DataError) as raised:
         load_split(str(tmp_path))
-    where, first = tmp_path / "b.jsonl", tmp_path / "a.jsonl"
+    where = tmp_path / "b.jsonl"
+    first = tmp_path / "a.jsonl"
     assert str(raised.value) == f"{where}:8: duplicate id made-00002 (first in {first}:3)"
 
 
@@ -191,7 +192,8 @@ def test_a_selection_with_nothing_left_is_an_error(mini: Split) -> None:
 
 
 def test_a_smaller_sample_is_part_of_a_larger_one_whatever_the_order_of_rows(mini: Split) -> None:
-    before, rows = set[str](), list(mini.scenarios)
+    before = set[str]()
+    rows = list(mini.scenarios)
     for limit in range(1, len(rows) + 5):
         random.Random(limit).shuffle(rows)
         ids = {s.id for s in stratified_sample(rows, limit)}
@@ -351,7 +353,8 @@ def test_references_come_back_to_their_scenarios(tmp_path: Path) -> None:
 
 
 def test_a_wrong_file_is_named_with_its_line_or_id(tmp_path: Path) -> None:
-    path, others = tmp_path / "references.jsonl", BASE_LINES[1:]
+    path = tmp_path / "references.jsonl"
+    others = BASE_LINES[1:]
     with pytest.raises(
         DataError, match=rf"holds no references of '{BASE_LINES[0]['id']}' \(1 such\)"
     ):

@@ -37,7 +37,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def watched(browser: Any) -> Iterator[Callable[..., Any]]:
     """Open the page of a file, which may ask for nothing else, write nothing to the console and open no dialog."""
-    alarms, pages = list[str](), list[Any]()
+    alarms = list[str]()
+    pages = list[Any]()
 
     def opened(path: Path, width: int = 1280, scheme: str = "light") -> Any:
         pages.append(

@@ -88,7 +88,9 @@ def paid(path: Path) -> dict[str, tuple[str, str]]:
 def test_nothing_is_left_of_them_and_decisions_stay(tmp_path: Path) -> None:
     """Nobody could be erased: `remove-annotator` keeps answers, comments, times and the name."""
     path = closed_round(tmp_path)
-    before, ids, money = files_of(path), id_of(path), paid(path)
+    before = files_of(path)
+    ids = id_of(path)
+    money = paid(path)
     assert len(traces(path, ids)) >= 6
     removal = erased(path)
     assert traces(path, ids) == []
@@ -179,7 +181,8 @@ def test_a_removed_annotator_can_be_erased(tmp_path: Path) -> None:
     """The events of the removal keep their number, because archived results are numbered by them."""
     path = closed_round(tmp_path)
     remove_annotator(path, GONE, why="bogumil asked for it")
-    ids, kept = id_of(path), (path / "decisions.jsonl").read_bytes()
+    ids = id_of(path)
+    kept = (path / "decisions.jsonl").read_bytes()
     erased(path)
     assert traces(path, ids) == []
     close_round(path)
@@ -559,7 +562,8 @@ def test_their_responses_and_account_go_from_argilla(server: ArgillaDouble, tmp_
     round = opened_on_argilla(tmp_path)
     answered_by_all(server, round)
     round_status(round.path)
-    cem, ids = server.user_id("cem"), id_of(round.path, "cem")
+    cem = server.user_id("cem")
+    ids = id_of(round.path, "cem")
     copied = server.dataset(DATASET)
     server.datasets["copy"] = json.loads(json.dumps(copied)) | {
         "id": "copy",
@@ -677,7 +681,8 @@ def test_their_answers_drafts_and_accounts_go_from_label_studio(
     )
     close_round(round.path)
     write_people(tmp_path / "more.csv", "ann,en,yes", "ben,en,yes", "cai,en,yes")
-    before, ids = (round.path / "decisions.jsonl").read_bytes(), id_of(round.path, "ben")
+    before = (round.path / "decisions.jsonl").read_bytes()
+    ids = id_of(round.path, "ben")
     removal = erase_annotator(round.path, "ben", keep_payments=False)
     assert "2 answers and 1 account deleted" in removal.removed[0]
     assert {one["completed_by"] for one in label_studio.annotations.values()} == {

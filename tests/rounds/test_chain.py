@@ -208,7 +208,8 @@ def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path
     assert messages[0].startswith(
         "crowd: 2 kept, 1 dropped, 1 tied; ties are left out: to decide them first, "
     )
-    folder, items = RoundFolder(tmp_path / "expert"), items_of(tmp_path / "expert")
+    folder = RoundFolder(tmp_path / "expert")
+    items = items_of(tmp_path / "expert")
     assert folder.sources() == {"c-1": crisis_candidate("c-1"), "c-2": candidate("c-2", "accept")}
     assert {name: item.crisis for name, item in items.items()} == {"c-1": True, "c-2": False}
     # The crowd round, which does not ask for accuracy, had removed the reviewer's.
@@ -237,7 +238,8 @@ def test_a_round_that_experts_cannot_continue(tmp_path: Path) -> None:
         ("crowd", crowd("drop"), r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
     ):
         path = closed(begin(tmp_path / kind, kind, 2, people=2, overlap=2), typed)
-        spec, before = spec_of("expert", path), files_of(path)
+        spec = spec_of("expert", path)
+        before = files_of(path)
         with pytest.raises((RoundError, DataError), match=message):
             open_round(spec, tmp_path / "expert")
         assert (files_of(path), (tmp_path / "expert").exists()) == (before, False)
@@ -274,7 +276,9 @@ def test_a_refused_opening_leaves_neither_links_nor_files(
 
 def test_an_opening_that_is_killed_at_any_write(tmp_path: Path) -> None:
     """It is completed by the same command, and before it holds an item, the round before knows of it."""
-    path, number, killed = crowd_round(tmp_path), 0, True
+    path = crowd_round(tmp_path)
+    number = 0
+    killed = True
     spec = spec_of("expert", path)
     while killed:
         out = tmp_path / f"expert-{number}"

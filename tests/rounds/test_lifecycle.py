@@ -186,7 +186,8 @@ def test_a_round_that_is_closed_before_status_locks_it(
     path = begin(tmp_path, count=2, overlap=2)
     answer(path, lambda *_: expert())
     round_status(path)
-    real, due = RoundFolder.locked, [True]
+    real = RoundFolder.locked
+    due = [True]
 
     def locked(folder: RoundFolder) -> AbstractContextManager[None]:
         if due and due.pop():
@@ -523,7 +524,8 @@ def test_withdrawn_decisions_do_not_count(tmp_path: Path) -> None:
 
 
 def test_adjudications_of_another_round_are_refused(tmp_path: Path) -> None:
-    one, other = tied(tmp_path / "one", count=2), tied(tmp_path / "other", count=3)
+    one = tied(tmp_path / "one", count=2)
+    other = tied(tmp_path / "other", count=3)
     ties = adjudicated(other, tmp_path / "ties", lambda *_: {"label": "drop"})
     before = decisions(one)
     with pytest.raises(RoundError, match="ties of another round"):
@@ -620,7 +622,8 @@ def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> No
     }
     assert assignments == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
     assert sum(round_status(path).missing.values()) == 29
-    skip, wrong = {"skip": "yes"}, crowd("drop")
+    skip = {"skip": "yes"}
+    wrong = crowd("drop")
     answer(
         path,
         lambda *at: (

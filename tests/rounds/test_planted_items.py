@@ -103,7 +103,8 @@ def test_who_reads_several_languages_is_checked_in_each_and_counts_by_language(
 ) -> None:
     """They got English planted items alone, and counted as readers of Chinese."""
     path = in_two_languages(tmp_path)
-    planted, items = planted_of(path), items_of(path)
+    planted = planted_of(path)
+    items = items_of(path)
     (first,) = RoundFolder(path).assignment_sets()
     given = Counter(
         (one.annotator, planted[one.item].language)
@@ -277,7 +278,8 @@ def test_an_erased_reader_stays_one_of_the_people(tmp_path: Path) -> None:
     path = begin_planted(tmp_path, people=2)
     answer(path, lambda item, _: right(path, item))
     close_round(path)
-    before, stored = reads_of_round(read_outcome(path)), decisions(path)
+    before = reads_of_round(read_outcome(path))
+    stored = decisions(path)
     erase_annotator(path, "bogumil", keep_payments=False)
     after = reads_of_round(read_outcome(path))
     assert [(read.item, read.people, read.passages) for read in after] == [

@@ -89,7 +89,8 @@ def test_every_crowd_and_expert_round_asks_about_harm_and_real_people(tmp_path: 
 def test_a_settings_file_asks_for_more_as_python_does(tmp_path: Path) -> None:
     python = begin(tmp_path / "python", "crowd", ask=("crisis", "minor"))
     assert asked(python)[-3:] == ["harmful", "minor", "crisis"]
-    settings, items = tmp_path / "round.toml", tmp_path / "python" / "items.jsonl"
+    settings = tmp_path / "round.toml"
+    items = tmp_path / "python" / "items.jsonl"
     settings.write_text('ask = ["crisis", "minor"]\n')
     result = h2htalk_here(
         "round", "open", "crowd", items, "--settings", settings, "--out", tmp_path / "toml"

@@ -101,8 +101,10 @@ def test_a_closed_round_loses_the_item_and_nothing_else(tmp_path: Path) -> None:
     closed = opened(tmp_path)
     answer(closed, typed)
     close_round(closed)
-    folder, before = RoundFolder(closed), decisions(closed)
-    annotations, paid = folder.annotations(), (closed / "private" / "payment.csv").read_text()
+    folder = RoundFolder(closed)
+    before = decisions(closed)
+    annotations = folder.annotations()
+    paid = (closed / "private" / "payment.csv").read_text()
     assert len(files_with(closed, WORDS)) >= 6
     sheet = closed / "spreadsheets" / "annalena.xlsx"
     sent = sheet.read_bytes()
@@ -134,7 +136,8 @@ def test_a_closed_round_loses_the_item_and_nothing_else(tmp_path: Path) -> None:
 def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     """Filled-in workbooks, a copy that was renamed, one that comes back later, and a file of another program."""
     path = opened(tmp_path)
-    folder, spec = RoundFolder(path), RoundFolder(path).spec()
+    folder = RoundFolder(path)
+    spec = RoundFolder(path).spec()
     anna, bogumil = (workbook_path(folder, name) for name in NAMES[:2])
     for book in (anna, bogumil):
         at = places(folder, book.stem)
@@ -297,7 +300,8 @@ def test_a_server_that_does_not_answer(
     server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files lose the item at once, the server when it is back."""
-    path, url = on_server(tmp_path), server.url
+    path = on_server(tmp_path)
+    url = server.url
     monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:9")
     gone = ErasedIds(frozenset({"a"}))
     result = erase(path, gone)
@@ -372,7 +376,8 @@ def test_a_closed_round_is_decided_anew(tmp_path: Path) -> None:
     path = spammed(tmp_path, people=4)
     answer(path, lambda *_: expert())
     close_round(path)
-    before, votes = results(path), means(path)
+    before = results(path)
+    votes = means(path)
     status, messages = remove_annotator(path, "bogumil", why=WHY)
     assert (status.state, RoundFolder(path).state) == ("closed", "closed")
     assert messages[1].startswith(

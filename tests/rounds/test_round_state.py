@@ -34,7 +34,8 @@ from support.rounds import answer, begin, crowd, expert, files_of, split
 from support.spreadsheet_rounds import fill, item, opened, workbook_path
 from support.tables import table
 
-ITEMS, ANNOTATORS = st.sampled_from("ab"), st.sampled_from("xyz")
+ITEMS = st.sampled_from("ab")
+ANNOTATORS = st.sampled_from("xyz")
 VALUES = st.none() | st.sampled_from(["keep", "drop"]) | st.integers(1, 5)
 ASKED = st.sampled_from(["keep", "quality"])
 ANSWERS = st.builds(Annotation, st.just("r"), ITEMS, ANNOTATORS, ASKED, VALUES, st.just("2026"))
@@ -97,7 +98,9 @@ def test_separators_spellings_consent_and_invalid_lists(tmp_path: Path) -> None:
             read_annotators(write(tmp_path / "v.csv", text), SALT)
 
 
-LABEL, RATING, SEVERAL = QUESTIONS["crowd"][1], QUESTIONS["crowd"][2], QUESTIONS["safety"][2]
+LABEL = QUESTIONS["crowd"][1]
+RATING = QUESTIONS["crowd"][2]
+SEVERAL = QUESTIONS["safety"][2]
 
 
 def test_values_and_questions() -> None:

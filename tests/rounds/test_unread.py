@@ -194,7 +194,8 @@ def read_by_guard(folder: Path, *records: dict[str, Any]) -> None:
 
 def test_what_a_guard_has_read_is_not_called_unread(tmp_path: Path) -> None:
     """A guard's readings stand in the workspace, and annotators were told that nobody had read what it read."""
-    first, second = made("c-1", crisis_hint=True), made("c-2", crisis_hint=True)
+    first = made("c-1", crisis_hint=True)
+    second = made("c-2", crisis_hint=True)
     read_by_guard(tmp_path, first)
     path, _ = opened(tmp_path, first, second, certificates=[certificate(GUARD)])
     assert unread(path) == {"c-2"}
@@ -262,7 +263,8 @@ def test_what_is_unread_is_named_in_each_language_and_to_the_manager(tmp_path: P
     ):
         item = Item(id="i", language=language, unread=True, unread_for=("crisis_care",))
         assert notice in displayed(item)["data"]
-    record, other = made("c-1", by=REVIEWER), made("c-2")
+    record = made("c-1", by=REVIEWER)
+    other = made("c-2")
     gates = {"en": ("companion_harm", "explicit_content")}
     path, messages = opened(
         tmp_path, record, other, certificates=[certificate(REVIEWER, gates=gates)]
@@ -329,7 +331,8 @@ def test_each_unread_item_says_so_on_every_platform(tmp_path: Path, language: La
     }
     open_round(make_spec("crowd", str(tmp_path / "items.jsonl"), options), tmp_path / "round")
     state = read_state(RoundFolder(tmp_path / "round"))
-    given, planted = [one for one in state.items if not one.planted], planted_of(tmp_path / "round")
+    given = [one for one in state.items if not one.planted]
+    planted = planted_of(tmp_path / "round")
     assert [one.unread for one in given] == [True, True]
     # The planted ones look like the others.
     assert {one.unread for one in planted.values()} == {True}

@@ -115,10 +115,12 @@ def site_of(runs: Sequence[RunSource], language: Language = "en") -> dict[str, s
 
 def made_values(split: Split, skills: Sequence[float], seed: int = 1) -> Values:
     """Values of items x runs around skills; an item that is hard for one is hard for all."""
-    rng, items = np.random.default_rng(seed), len(split.scenarios)
+    rng = np.random.default_rng(seed)
+    items = len(split.scenarios)
     by_subtask = {name: rng.normal(0, 0.06, len(skills) + 1) for name in SUBTASKS}
     shift = np.array([by_subtask[one.subtask] for one in split.scenarios])
-    shared, own = rng.normal(0, 0.13, (items, 1)), rng.normal(0, 0.08, (items, len(skills)))
+    shared = rng.normal(0, 0.13, (items, 1))
+    own = rng.normal(0, 0.08, (items, len(skills)))
     return np.clip(
         np.array(skills) + shift[:, [-1]] + 0.4 * shift[:, :-1] + shared + own, 0.02, 0.98
     )
@@ -132,8 +134,11 @@ NAMES = (
 
 def made_runs(items: int = 660) -> list[RunSource]:
     """Eight runs, two of which differ by nothing but chance, and one of which is incomplete."""
-    split, skills = made_split(items), (0.52, 0.47, 0.475, 0.53, 0.40, 0.31, 0.46, 0.50)
-    values, rng, runs = made_values(split, skills), np.random.default_rng(2), []
+    split = made_split(items)
+    skills = (0.52, 0.47, 0.475, 0.53, 0.40, 0.31, 0.46, 0.50)
+    values = made_values(split, skills)
+    rng = np.random.default_rng(2)
+    runs = []
     for k, name in enumerate(NAMES):
         own = values[:, k].tolist()
         if k == 7:

@@ -26,7 +26,9 @@ def h2htalk(
 def h2htalk_here(*words: object) -> subprocess.CompletedProcess[str]:
     """The same in this process: for many commands that end before anything heavy is loaded."""
     command = ["h2htalk", *map(str, words)]
-    stdout, stderr, code = io.StringIO(), io.StringIO(), 0
+    stdout = io.StringIO()
+    stderr = io.StringIO()
+    code = 0
     output = contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr)
     with patch.object(sys, "argv", command), output[0], output[1]:
         try:

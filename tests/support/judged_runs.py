@@ -43,10 +43,8 @@ def answered_run(
         folder / "answers.jsonl",
         ({"id": item_name(n), "text": text} for n, text in enumerate(answers)),
     )
-    model, where = (
-        f"scripted:{folder / 'answers.jsonl'}",
-        {"split": folder / "split", "out": folder / "run"},
-    )
+    model = f"scripted:{folder / 'answers.jsonl'}"
+    where = {"split": folder / "split", "out": folder / "run"}
     evaluate(
         EvaluateSpec(model=model, **{**where, "embedder": "none", "baselines": False, **settings})
     )
@@ -95,10 +93,8 @@ def given(item: str) -> int:
 
 def judge_file(run: Path, score: Callable[[str], int | None] = given, name: str = "judge") -> str:
     """A scripted judge that gives every quality of an answer the score of its item; None: no JSON."""
-    subtasks, replies = (
-        {scenario.id: scenario.subtask for scenario in RunFolder(run).split().scenarios},
-        {},
-    )
+    subtasks = {scenario.id: scenario.subtask for scenario in RunFolder(run).split().scenarios}
+    replies = {}
     for one in RunFolder(run).answers().values():
         if isinstance(one, Response) and SUBTASKS[subtasks[one.id]].level:
             rating = score(one.id)

@@ -88,7 +88,8 @@ def interrupted_at(write: int, work: Callable[[], object]) -> bool:
 
         return writing
 
-    replace, append = counted(os.replace), counted(AppendLog.append)
+    replace = counted(os.replace)
+    append = counted(AppendLog.append)
     with patch.object(os, "replace", replace), patch.object(AppendLog, "append", append):
         try:
             work()

@@ -84,7 +84,8 @@ def vote(
     counts = Counter(values).most_common()
     decision, rule = "", "no annotations"
     if values and form == "rating":
-        decision, rule = f"{sum(map(float, values)) / len(values):g}", "mean"
+        decision = f"{sum(map(float, values)) / len(values):g}"
+        rule = "mean"
     elif counts:
         tied = len(counts) > 1 and counts[0][1] == counts[1][1]
         decision, rule = ("", "tie") if tied else (counts[0][0], "majority")

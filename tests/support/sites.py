@@ -121,7 +121,8 @@ def mini(*numbers: int, **changes: Any) -> Split:
 
 def paper_sized(total: int = 4650) -> Split:
     """As many items as the paper has, each of its own words, with the shares of its subtasks."""
-    split, draw = load_split("mini@1"), random.Random(1)
+    split = load_split("mini@1")
+    draw = random.Random(1)
     by_subtask: dict[str, list[Scenario]] = {}
     for one in split.scenarios:
         by_subtask.setdefault(one.subtask, []).append(one)
@@ -150,9 +151,12 @@ def large_runs(
     }
     runs = []
     for n in range(count):
-        draw, texts, scores = random.Random(n), {}, {}
+        draw = random.Random(n)
+        texts = {}
+        scores = {}
         for s in split.scenarios:
-            pool, length = pools[s.language], draw.randint(words // 2, words + words // 2)
+            pool = pools[s.language]
+            length = draw.randint(words // 2, words + words // 2)
             texts[s.id] = ("" if s.language == "zh" else " ").join(draw.choices(pool, k=length))
             values = [round(draw.random(), 5) for _ in range(7)]
             broken = ("too_long",) if draw.random() < 0.1 else ()

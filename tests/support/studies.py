@@ -59,7 +59,8 @@ def judge_lines(cases: Iterable[Case], says: Says, text: str = "") -> Lines:
     """
     lines = []
     for case in cases:
-        turns, reply = list(case.history), text or REPLY[case.language]
+        turns = list(case.history)
+        reply = text or REPLY[case.language]
         for number, (place, _, message) in enumerate(script(case), 1):
             answers, wrong = {}, False
             turns.append(message)

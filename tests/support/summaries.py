@@ -87,7 +87,8 @@ def made_summary(
     **changes: Any,
 ) -> Summary:
     """A summary whose main row comes from `values`, each in [0, 1]; the first item is the only one with a high risk."""
-    values, baselines = same_values(0.4) if values is None else values, baselines or {}
+    values = same_values(0.4) if values is None else values
+    baselines = baselines or {}
     flat = [v for vs in values.values() for v in vs]
     risks = statistics.aggregate_slices(("none" if i else "high", v) for i, v in enumerate(flat))
     both = {name: len(vs) for name, vs in values.items()}

@@ -67,7 +67,8 @@ def test_jiebas_table_lies_in_the_users_cache_and_not_in_the_shared_temporary_fo
     tmp_path: Path,
 ) -> None:
     """Anyone can lay a table ready in the shared folder, and jieba would load it."""
-    home, shared = tmp_path / "home", tmp_path / "shared"
+    home = tmp_path / "home"
+    shared = tmp_path / "shared"
     shared.mkdir()
     (shared / "jieba.cache").write_bytes(b"laid ready by somebody else")
     env = {k: v for k, v in os.environ.items() if k not in ("H2HTALK_CACHE", "XDG_CACHE_HOME")}

@@ -33,7 +33,8 @@ def _written(folder: Path, language: Language, kind: str, weight: float) -> list
     lines = (
         (writer, text) for writer, own in by_writer(folder, language, kind).items() for text in own
     )
-    found, name = kind != "harmless", "own harmless" if kind == "harmless" else "own"
+    found = kind != "harmless"
+    name = "own harmless" if kind == "harmless" else "own"
     return [Text(text, found, weight, f"{name} {writer}".strip()) for writer, text in lines]
 
 

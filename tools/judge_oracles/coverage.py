@@ -33,16 +33,15 @@ def main(repetitions: int, slow: int) -> None:
     print(f"| --- | ---: |{' ---: |' * (len(COLUMNS) + 1)}")
     for name, judge in judges().items():
         for n in LABELS:
-            rng, draw = np.random.default_rng((n, ITEMS)), Random(n * ITEMS)
+            rng = np.random.default_rng((n, ITEMS))
+            draw = Random(n * ITEMS)
             ends: dict[str, list[tuple[float, float]]] = {column: [] for column in COLUMNS}
             for at in range(repetitions):
                 y, length = people(rng, ITEMS)
                 f = judge(rng, y, length)
-                scores, seed, half = (
-                    f.tolist(),
-                    draw.randrange(1 << 30),
-                    1.96 * f.std() / ITEMS**0.5,
-                )
+                scores = f.tolist()
+                seed = draw.randrange(1 << 30)
+                half = 1.96 * f.std() / ITEMS**0.5
                 ends["naive"].append((f.mean() - half, f.mean() + half))
                 ends["PPI++"].append(ppi_interval(f, y[:n]))
                 if at < slow:

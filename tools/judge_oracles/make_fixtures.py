@@ -49,7 +49,8 @@ def main(out: Path) -> None:
         for n in LABELS:
             rng = np.random.default_rng((n, 1))
             y, length = people(rng, ITEMS)
-            f, y = np.round(judge(rng, y, length), 3), y[:n]
+            f = np.round(judge(rng, y, length), 3)
+            y = y[:n]
             lam = regression_slope(f, y) * (1 - n / ITEMS)
             found.append(
                 {

@@ -74,7 +74,8 @@ def measure(
 
 def _run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> Cost:
     with log.open("wb") as output:
-        busy, start = _busy_seconds(), time.perf_counter()
+        busy = _busy_seconds()
+        start = time.perf_counter()
         process = subprocess.Popen(
             command,
             stdout=output,
@@ -83,7 +84,8 @@ def _run(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> C
             env={**os.environ, **environment},
         )
         _, status, usage = os.wait4(process.pid, 0)
-        wall, busy = time.perf_counter() - start, _busy_seconds() - busy
+        wall = time.perf_counter() - start
+        busy = _busy_seconds() - busy
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]

@@ -16,7 +16,8 @@ _TOKEN = re.compile(r"[一-鿿]|\w+|[^\w\s]")
 
 def score(response: str, reference: str) -> dict[str, float]:
     """`rouge_l` and `precision_1` to `precision_4`, each in [0, 1]."""
-    ours, theirs = _TOKEN.findall(response.lower()), _TOKEN.findall(reference.lower())
+    ours = _TOKEN.findall(response.lower())
+    theirs = _TOKEN.findall(reference.lower())
     if not ours or not theirs:
         return dict.fromkeys(("rouge_l", *(f"precision_{n}" for n in (1, 2, 3, 4))), 0.0)
     values = {"rouge_l": 2 * _common_subsequence(ours, theirs) / (len(ours) + len(theirs))}

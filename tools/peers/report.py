@@ -102,7 +102,8 @@ def _busy_table(bench: Bench) -> str:
         fixed = f"{bench.fixed_cpu(name):.2f}" if name in bench.fixed else "-"
         sample = f"{bench.per_sample(name):.2f}" if name in bench.fixed else "-"
         values = [f"{bench.median(name, field):.2f}" for field in ("wall", "span")]
-        memory, others = bench.median(name, "rss"), bench.median(name, "others")
+        memory = bench.median(name, "rss")
+        others = bench.median(name, "others")
         cells = [
             f"{bench.median(name, 'cpu'):.2f}",
             fixed,

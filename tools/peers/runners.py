@@ -63,7 +63,8 @@ def runners(python: Path, peers: Path, work: Path) -> dict[str, Runner]:
     Our command also checks contracts and writes intervals, tables and the HTML page. The peers send through their own
     clients for OpenAI-compatible servers; lm-eval logs every sample, Inspect logs as it does by default.
     """
-    split, prompts = work / "split", work / "prompts.jsonl"
+    split = work / "split"
+    prompts = work / "prompts.jsonl"
 
     def runner(name: str, command: str, **environment: object) -> Runner:
         def words(out: Path, limit: int | None) -> list[str]:

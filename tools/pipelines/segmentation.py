@@ -52,10 +52,8 @@ def train(
     random = np.random.default_rng(seed)
     weights = np.zeros((1 << FEATURE_BITS, 4), dtype=np.float32)
     transitions = np.zeros((4, 4), dtype=np.float32)
-    weighed, weighed_transitions = (
-        np.zeros_like(weights, np.float64),
-        np.zeros_like(transitions, np.float64),
-    )
+    weighed = np.zeros_like(weights, np.float64)
+    weighed_transitions = np.zeros_like(transitions, np.float64)
     examples = [
         (features(code_points("".join(words)), lexicon), tags(words)) for words in sentences
     ]

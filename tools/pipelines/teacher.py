@@ -126,7 +126,8 @@ class Teacher(nn.Module):
         governors = self.rel_head(states)
         chosen = governors.gather(1, heads[..., None].expand(-1, -1, governors.shape[2]))
         one = torch.ones_like(dependents[..., :1])
-        left, right = torch.cat((dependents, one), dim=2), torch.cat((chosen, one), dim=2)
+        left = torch.cat((dependents, one), dim=2)
+        right = torch.cat((chosen, one), dim=2)
         return torch.einsum("bwi,rij,bwj->bwr", left, self.rel, right).float()
 
 
@@ -226,7 +227,8 @@ def read(teacher: Teacher, sentences: Sequence[Given], batch: int = 48) -> Itera
             tags = [head(states[:, 1:]).argmax(dim=2).tolist() for head in teacher.tags]
         for row, at in enumerate(numbers):
             upos, xpos, feats = (tag[row] for tag in tags)
-            of, own = relations[row], heads[row].tolist()
+            of = relations[row]
+            own = heads[row].tolist()
             words = (
                 Word(
                     form,

@@ -68,7 +68,8 @@ def _words(rows: list[list[str]]) -> Iterator[Word]:
     """A split word (`1-2  don't`) says what follows its last part; its inner parts touch."""
     inside: dict[int, bool] = {}
     for row in rows:
-        number, misc = row[0], row[9]
+        number = row[0]
+        misc = row[9]
         space = "SpaceAfter=No" not in misc
         if "-" in number:
             first, last = map(int, number.split("-"))
@@ -100,7 +101,8 @@ def parsed_docs(sentences: Iterable[Sentence], vocab: Vocab) -> Iterator[Doc]:
     for sentence in sentences:
         if waiting and (sentence.starts_document or len(waiting) >= size):
             yield _parsed_doc(waiting, vocab)
-            waiting, size = [], rng.randint(1, MOST_SENTENCES)
+            waiting = []
+            size = rng.randint(1, MOST_SENTENCES)
         waiting.append(sentence)
     if waiting:
         yield _parsed_doc(waiting, vocab)

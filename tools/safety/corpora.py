@@ -202,7 +202,8 @@ def expanded(text: str, place: int, language: Language) -> list[str]:
             return [text]
         group = "{one}" if language == "en" and not named[0].endswith(PLURAL) else "{group}"
         template = f"{text[: named.start()]}{group}{text[named.end() :]}"
-    groups, ones = GROUPS[language], GROUPS["one"]
+    groups = GROUPS[language]
+    ones = GROUPS["one"]
     made = [
         _sentence(
             template.replace("{group}", groups[turn % len(groups)]).replace(
@@ -227,7 +228,9 @@ def diasafety_examples(rows: Iterable[dict[str, str]]) -> Iterator[Example]:
     """
     weight = COLLECTION_WEIGHT["en"]
     for row in rows:
-        context, response, category = row["context"], row["response"], row["category"]
+        context = row["context"]
+        response = row["response"]
+        category = row["category"]
         unsafe = row["label"] == "Unsafe"
         if category in ("Risk Ignorance", "Unauthorized Expertise"):
             yield Example(context, False, weight, "diasafety.context")

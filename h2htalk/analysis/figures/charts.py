@@ -86,7 +86,9 @@ def draw_lengths(
     figure, panels = new_panels(150, columns=len(shown))
     panels[0].set_ylabel("texts")
     for axes, histogram in zip(panels, shown, strict=True):
-        colour, edges, total = SIDE_COLOURS[histogram.side], histogram.edges, totals[histogram.side]
+        colour = SIDE_COLOURS[histogram.side]
+        edges = histogram.edges
+        total = totals[histogram.side]
         axes.stairs(histogram.counts, edges, fill=True, color=tint(colour, 0.55), linewidth=0)
         axes.stairs(histogram.counts, edges, color=colour, linewidth=0.6)
         for name, value, dashes in (
@@ -148,8 +150,10 @@ def draw_length_deciles(
     longest = max(s.deciles[8] for s in chosen)
     logarithmic = longest > _LOG_FROM * max(1.0, min(s.median for s in chosen))
     for axes, side in zip(panels, SIDES, strict=True):
-        own, colour = [s for s in chosen if s.side == side], SIDE_COLOURS[side]
-        rows, medians = [names.index(s.name) for s in own], [s.median for s in own]
+        own = [s for s in chosen if s.side == side]
+        colour = SIDE_COLOURS[side]
+        rows = [names.index(s.name) for s in own]
+        medians = [s.median for s in own]
         deciles = np.array([s.deciles for s in own]).reshape(-1, 9).T
         for first, last, share, height in _STRIPS:
             width = deciles[last] - deciles[first]
@@ -203,7 +207,8 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
         from wordcloud import WordCloud
     except ImportError:
         raise MissingExtraError("a word cloud", INSTALL) from None
-    font, spaced = find_font(language), find_language(language).spaced
+    font = find_font(language)
+    spaced = find_language(language).spaced
     taken = counts[:WORDS]
     drawn = [count for count in taken if font.covers.issuperset(map(ord, count.word))]
     left = (
@@ -257,7 +262,8 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
     """
     if not groups:
         return draw_sentence("no verb-noun pairs found")
-    drawn, left = groups[:VERBS], groups[VERBS:]
+    drawn = groups[:VERBS]
+    left = groups[VERBS:]
     nouns = [noun for group in drawn for noun in group.nouns]
     colours = [PALETTE[index % len(PALETTE)] for index in range(len(drawn))]
     if len(drawn) > 1 and colours[-1] == colours[0]:  # they are neighbours
@@ -305,7 +311,8 @@ def _ring(
     outer: float,
 ) -> list[str]:
     """Draw a ring clockwise from twelve o'clock, with labels along rays; return the labels that fit."""
-    middle, width = (inner + outer) / 2, outer - inner - 2 * PAD
+    middle = (inner + outer) / 2
+    width = outer - inner - 2 * PAD
     wedges, texts = axes.pie(
         counts,
         radius=outer,
@@ -348,10 +355,8 @@ def draw_coverage(coverage: Coverage) -> Figure:
     """
     if not coverage.emotions:
         return draw_sentence("no scenarios, so nothing is covered")
-    emotions, columns = (
-        list(coverage.emotions)[:MOST_ROWS],
-        list(product(INTERACTIONS, COMPLEXITIES)),
-    )
+    emotions = list(coverage.emotions)[:MOST_ROWS]
+    columns = list(product(INTERACTIONS, COMPLEXITIES))
     largest = max(coverage.cells.values())
     figure, (axes,) = new_panels(13 * len(emotions) + 50)
     row_labels([axes], [emotion.replace("_", " ") for emotion in emotions], 120)
@@ -361,7 +366,8 @@ def draw_coverage(coverage: Coverage) -> Figure:
         count = coverage.cells[emotion, complexity, interaction]
         share = 0.1 + 0.9 * math.sqrt(count / largest) if count else None
         _cell(axes, column, row, share, PALETTE[0], f"{count:,}")
-    middle, last = COMPLEXITIES[len(COMPLEXITIES) // 2], COMPLEXITIES[-1]
+    middle = COMPLEXITIES[len(COMPLEXITIES) // 2]
+    last = COMPLEXITIES[-1]
     heads = [
         f"{one.replace('_', ' ') if complexity == middle else ''}\n{complexity}"
         for one, complexity in columns

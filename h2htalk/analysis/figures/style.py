@@ -133,7 +133,8 @@ def find_font(language: str) -> FontFile:
         raise MissingExtraError("drawing figures", INSTALL) from None
     path, source = BUNDLED_FONT, "bundled"
     if script == "Latin":
-        path, source = Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", "matplotlib"
+        path = Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+        source = "matplotlib"
     fontManager.addfont(path)
     font = get_font(path)
     return FontFile(path, font.family_name, source, frozenset(font.get_charmap()))

@@ -114,7 +114,8 @@ def _measure(
     """Compute distinct-n on at most `words` tokens and self-BLEU on at most `texts` texts, within the sample sizes."""
     held = [(text, tokens) for text, tokens in group if tokens]
     all_tokens = [tokens for _, tokens in held]
-    sample, left = [], min(words, SAMPLE_WORDS)
+    sample = []
+    left = min(words, SAMPLE_WORDS)
     for tokens in all_tokens:
         sample.append(tokens[:left])  # the last one is cut, so that the number is exact
         left -= len(sample[-1])

@@ -131,8 +131,11 @@ def _summary(
     import numpy as np
 
     deciles = tuple(float(value) for value in np.quantile(lengths, np.arange(1, 10) / 10))
-    mean, median = float(np.mean(lengths)), float(np.median(lengths))
-    n, least, most = len(lengths), min(lengths), max(lengths)
+    mean = float(np.mean(lengths))
+    median = float(np.median(lengths))
+    n = len(lengths)
+    least = min(lengths)
+    most = max(lengths)
     return LengthSummary(side, group, name, measure, n, mean, median, deciles, least, most)
 
 

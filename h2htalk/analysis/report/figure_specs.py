@@ -73,7 +73,8 @@ def split_names(analysis: Analysis) -> tuple[str, str]:
 
 
 def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
-    name, lengths = f"lengths_{part.language}", part.lengths
+    name = f"lengths_{part.language}"
+    lengths = part.lengths
     deciles = [f"d{tenth}0" for tenth in range(1, 10)]
     header = (
         "side",
@@ -111,12 +112,15 @@ def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
         if not (own := [row for row in rows if (row[1], row[3]) == (group, measure)]):
             continue
         totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
-        title, head = f"Lengths in {MEASURES[measure]}", ["side"]
+        title = f"Lengths in {MEASURES[measure]}"
+        head = ["side"]
         if group == "all":
             suffix = "" if measure == "words" else f"_{measure}"
             draw = partial(charts.draw_lengths, lengths.histograms, lengths.summaries, measure)
         else:
-            title, head, suffix = f"{title} by {group}", ["side", "name"], f"_{group}"
+            title = f"{title} by {group}"
+            head = ["side", "name"]
+            suffix = f"_{group}"
             draw = partial(charts.draw_length_deciles, lengths.summaries, measure, group)
         yield FigureSpec(
             part=part.language,
@@ -154,7 +158,8 @@ def _words(part: LanguageAnalysis, seed: int) -> Iterator[FigureSpec]:
     note = "Larger is more frequent; colours mark fifths of the words, positions have no meaning. "
     note += "Left out: stop words, and the labels of memory blocks but for “memory”."
     for side, words in part.words.items():
-        header, rows = ("word", "count", "texts"), [*map(astuple, words)]
+        header = ("word", "count", "texts")
+        rows = [*map(astuple, words)]
         table = Table("", header, rows, name=f"words_{part.language}_{side}")
         content = _most_frequent((w.word, w.count) for w in words)
         draw = partial(charts.draw_word_cloud, words, part.language, seed=seed)
@@ -167,7 +172,8 @@ def _words(part: LanguageAnalysis, seed: int) -> Iterator[FigureSpec]:
 def _pairs(part: LanguageAnalysis) -> Iterator[FigureSpec]:
     note = "From the 50 most frequent pairs: verb inside, noun outside."
     for side, pairs in part.pairs.items():
-        header, rows = ("verb", "noun", "count"), [*map(astuple, pairs)]
+        header = ("verb", "noun", "count")
+        rows = [*map(astuple, pairs)]
         table = Table("", header, rows, name=f"pairs_{part.language}_{side}")
         content = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
         draw = partial(charts.draw_sunburst, top_verbs(pairs))
@@ -202,7 +208,8 @@ def _coverage(part: LanguageAnalysis) -> FigureSpec:
     evenness = "" if grid.evenness is None else f"; evenness {grid.evenness:.2f} of 1"
     note = f"{grid.filled:,} of {len(grid.cells):,} cells hold a scenario{evenness}."
     content = _most_frequent((name.replace("_", " "), n) for name, n in cells)
-    title, shown = "Emotion, interaction and complexity", replace(table, rows=ordered)
+    title = "Emotion, interaction and complexity"
+    shown = replace(table, rows=ordered)
     draw = partial(charts.draw_coverage, grid)
     return FigureSpec(part.language, "Coverage", title, table, shown, draw, note, content)
 

@@ -172,7 +172,8 @@ def page_text(
 
     `pictures` are the figures' SVGs by name, `made` the rows of "How it was made": settings as texts by name.
     """
-    split, names = analysis.split, split_names(analysis)
+    split = analysis.split
+    names = split_names(analysis)
     counts = " and ".join(
         f"{n:,} {find_language(language).name}" for language, n in split.scenarios.items()
     )
@@ -181,7 +182,8 @@ def page_text(
         subtitle += f", compared with {analysis.compare_with.name} {analysis.compare_with.version}"
     tiles: list[tuple[str, ...]] = []
     for part in analysis.split.languages:
-        name, grid = find_language(part.language).name, part.coverage
+        name = find_language(part.language).name
+        grid = part.coverage
         tiles.append((name, *counted(part.scenarios, "scenario").split()))
         for s in part.lengths.summaries:
             if (s.group, s.measure) == ("all", "words"):
@@ -228,10 +230,8 @@ def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str,
         for name in names
     ]
     headings = dict(zip(("count_a", "count_b"), short, strict=True))
-    header, total = (
-        [headings.get(h, h.replace("_", " ")) for h in spec.shown.header],
-        len(spec.shown.rows),
-    )
+    header = [headings.get(h, h.replace("_", " ")) for h in spec.shown.header]
+    total = len(spec.shown.rows)
     rows = spec.shown.rows[: spec.most]
     return {
         "name": spec.name,

@@ -82,7 +82,8 @@ def _tokens(doc: Doc) -> tuple[list[str], str]:
 @lru_cache(65536)
 def _cut(text: str, tag: str) -> tuple[tuple[str, str], ...]:
     """Cut a compound of two free words, or a word that no dictionary has, into parts with their tags ("": unknown)."""
-    first, rest = text[:1], text[1:]
+    first = text[:1]
+    rest = text[1:]
     if rest and rest in _LISTS["compounds"].get(first, ""):
         return ((first, "VERB"), (rest, "NOUN"))
     if not rest or text in _KINDS or _class(text):
@@ -98,7 +99,8 @@ def _cut(text: str, tag: str) -> tuple[tuple[str, str], ...]:
 
 def _kind(text: str, tag: str, last: str, after: str, after_tag: str) -> str:
     """Return the kind of a word with this tag between a word of the kind `last` and the word `after`."""
-    kind, starts = _KINDS.get(text), after_tag in ("NOUN", "PROPN", "NUM", "DET")
+    kind = _KINDS.get(text)
+    starts = after_tag in ("NOUN", "PROPN", "NUM", "DET")
     if not text[0].isalnum():
         return kind or "S"
     if text in _ASPECTS or (after in _ASPECTS and last not in "VUQ"):
@@ -164,7 +166,8 @@ class _Clause:
                 served = self.kinds.find("V", end)
                 pairs += [(head, bare_verb(self.texts[served])) for head in heads if served >= 0]
             elif (kind == "V" and at != served) or (kind == "G" and "V" not in self.kinds):
-                verb, end = bare_verb(self.texts[at]), self.after(at + 1, "CL")
+                verb = bare_verb(self.texts[at])
+                end = self.after(at + 1, "CL")
                 if (
                     _WORDS["no_object"].isdisjoint((verb, self.texts[at]))
                     and self.texts[end - 1][-1] not in "在往向"

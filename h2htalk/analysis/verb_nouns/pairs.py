@@ -204,7 +204,8 @@ def count_texts(
     `count` counts a chunk; another process must be able to import it. Raises ConfigError where a process ended before
     its work was done, or the parser cannot be loaded.
     """
-    chunks, totals = list(make_chunks(jobs)), [Counter[VerbNounPair]() for _ in jobs]
+    chunks = list(make_chunks(jobs))
+    totals = [Counter[VerbNounPair]() for _ in jobs]
     processes = min(processes, len(chunks))
     with ExitStack() as stack:
         mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map

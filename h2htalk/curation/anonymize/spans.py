@@ -135,7 +135,8 @@ class NormalizedText:
 
 def normalize_text(given: str) -> NormalizedText:
     """How a text reads."""
-    visible, offsets = given, tuple(range(len(given)))
+    visible = given
+    offsets = tuple(range(len(given)))
     if not given.isascii() and _RE["invisible"].search(given):
         visible = _RE["invisible"].sub("", given)
         offsets = tuple(i for i, char in enumerate(given) if not _RE["invisible"].match(char))
@@ -183,7 +184,8 @@ class ValueShape:
         parts = []
         at = 0
         for (start, end), char in zip(self.offsets, compact, strict=True):
-            old, other = self.value[start:end], char
+            old = self.value[start:end]
+            other = char
             if char.isdigit() and (old in HAN or old.lower() in _DIGIT_WORDS):
                 words = _TENS if old.lower() in _TENS and char in "23456789" else _DIGITS_IN_ORDER
                 other = "零一二三四五六七八九"[int(char)] if old in HAN else words[int(char)]

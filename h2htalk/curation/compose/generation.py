@@ -179,10 +179,8 @@ class Composer:
     ) -> Request:
         """The call that writes the sample-th reference of a scenario; its id is `CANDIDATE/reference`."""
         name = f"{scenario.id}/reference"
-        system, tokens = (
-            _system(self._write_rules(scenario, persona)),
-            find_subtask(scenario.subtask).max_tokens,
-        )
+        system = _system(self._write_rules(scenario, persona))
+        tokens = find_subtask(scenario.subtask).max_tokens
         if self.small:
             turns = (
                 Message("user" if one.role == "user" else "assistant", one.content)
@@ -280,7 +278,8 @@ class Composer:
         return self.prompts.render(f"{dialogue.language}/compose_propose.j2", values)
 
     def _write_rules(self, scenario: Scenario, persona: Persona) -> str:
-        language, risk = scenario.language, scenario.tags.risk
+        language = scenario.language
+        risk = scenario.tags.risk
         contract = contract_of(scenario.subtask, risk)
         low, high = contract.sentences or (1, 1)
         record = find_language(language)
@@ -329,11 +328,9 @@ def shown(dialogue: Dialogue) -> str:
 
 def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
     """The draft of a proposal. Raises RefusedDraft (`inputs:turn`), DataError where the emotion is not a word."""
-    subtask, values, turns = (
-        find_subtask(proposal.subtask),
-        proposal.model_dump(),
-        dialogue.messages,
-    )
+    subtask = find_subtask(proposal.subtask)
+    values = proposal.model_dump()
+    turns = dialogue.messages
     fields = {name: values[name] for name, _ in subtask.inputs if name in values}
     if subtask.is_chat:
         turn = values["turn"]  # counted from 1; it may be the unanswered last one
@@ -345,7 +342,8 @@ def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
         return replace(draft, inputs={**draft.inputs, **fields}, tags=tags, written=True)
     if not subtask.has_null_line:
         return Draft(subtask.name, fields, tags_of(dialogue, turns, values), written=True)
-    first, last = values["first_turn"], values["last_turn"]
+    first = values["first_turn"]
+    last = values["last_turn"]
     turns = drafts.history(dialogue, last - 1, first - 1) if first <= last <= len(turns) else ()
     if not any(turn.role == "user" for turn in turns):
         raise RefusedDraft(

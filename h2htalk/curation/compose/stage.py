@@ -56,7 +56,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         raise ConfigError(
             "compose.model is empty: name a model, such as anthropic:claude-sonnet-5, or embedded"
         )
-    small, known = parse_model(settings.model)[0].small, bundled_personas()
+    small = parse_model(settings.model)[0].small
+    known = bundled_personas()
     for kind, named, choices in (
         ("persona", settings.personas, known),
         ("subtask", settings.subtasks, SUBTASKS),
@@ -177,13 +178,15 @@ class _Rule:
 
     def _plan(self, work: _Work, proposals: Replies) -> None:
         """Find the drafts of a dialogue: the extracted ones, some of which a model rewrites, and further proposals."""
-        planned, name = list(work.extracted.drafts), work.dialogue.id
+        planned = list(work.extracted.drafts)
+        name = work.dialogue.id
         if self.composer.small:
             planned = [replace(draft, written=True) for draft in planned]
         else:
             read = read_proposals(proposals[f"{name}/proposals", 0])
             if isinstance(read, Failure):
-                reason, detail = unwritten_reason(read), format_failure(read)
+                reason = unwritten_reason(read)
+                detail = format_failure(read)
                 work.refused.append(_rejected(work, f"{name}:proposals", reason, detail=detail))
                 read = ()
             for number, proposal in enumerate(read, 1):

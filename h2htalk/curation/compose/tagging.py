@@ -57,7 +57,8 @@ def count_emotions(text: str, language: Language) -> Mapping[str, int]:
 
 def strength(dialogue: Dialogue, at: int) -> int:
     """How emotional a user's message is: 0 not at all, 1 by its dialogue's metadata alone, more by its own words."""
-    text, language = dialogue.messages[at].content, dialogue.language
+    text = dialogue.messages[at].content
+    language = dialogue.language
     named = sum(
         count for emotion, count in count_emotions(text, language).items() if emotion not in QUIET
     )
@@ -73,7 +74,8 @@ def strength(dialogue: Dialogue, at: int) -> int:
 
 def is_pleasantry(text: str, language: Language) -> bool:
     """Whether a user's message is a greeting, thanks or a goodbye, or nearly empty."""
-    length, words = count_length(text[:_READ], language), language_data(WORDS, language)
+    length = count_length(text[:_READ], language)
+    words = language_data(WORDS, language)
     said = language_patterns(WORDS, language)["pleasantry"].search(text) is not None
     return bool(length < words["least"] // 2 or (said and length <= words["brief"]))
 
@@ -103,11 +105,9 @@ def tags_of(
     `turns`: for the rules: the history, or the whole dialogue. `proposed`: `emotion`, `complexity`, `interaction` of a
     model's proposal. Raises DataError where its emotion is not a word, and the metadata have none.
     """
-    known, model, patterns = (
-        dialogue.metadata,
-        proposed or {},
-        language_patterns(WORDS, dialogue.language),
-    )
+    known = dialogue.metadata
+    model = proposed or {}
+    patterns = language_patterns(WORDS, dialogue.language)
     texts = [turn.content for turn in turns if turn.role == "user"]
     counts = [count_emotions(text, dialogue.language) for text in texts]
     if (emotion := read_emotion(known.get("emotion"))) is None:

@@ -58,10 +58,8 @@ class MappedDialogues:
                     "bounds": part["bounds"] + size,
                     "dialogue": part["dialogue"] + count,
                 }
-                count, size = (
-                    count + len(arrays["language"]),
-                    size + file.write(arrays.pop("texts").tobytes()),
-                )
+                count = count + len(arrays["language"])
+                size = size + file.write(arrays.pop("texts").tobytes())
                 for name, array in arrays.items():
                     found[name].append(array)
             file.flush()
@@ -142,16 +140,20 @@ def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
             in_processes(write_band_pairs, [(n, mapped.folder) for n in range(BANDS)], processes),
         )
     # The pairs of all bands, each once: for each text at least the 32 that share most values.
-    codes, pending = np.empty(0, np.int64), []
+    codes = np.empty(0, np.int64)
+    pending = []
     for of_band in bands:
         pending.append(of_band)
         if sum(map(len, pending)) > _PENDING:
-            codes, pending = unique_values(np.concatenate([codes, *pending])), []
+            codes = unique_values(np.concatenate([codes, *pending]))
+            pending = []
     codes = unique_values(np.concatenate([codes, *pending]))
-    strong, places = np.zeros(len(codes), bool), (_TEXT + _SHARED, _SHARED)
+    strong = np.zeros(len(codes), bool)
+    places = (_TEXT + _SHARED, _SHARED)
     for place in places:
         text = (codes >> place).astype(np.int32) & (1 << _TEXT) - 1
-        order, sizes = np.lexsort((~codes.astype(np.uint8), text)), np.bincount(text)
+        order = np.lexsort((~codes.astype(np.uint8), text))
+        sizes = np.bincount(text)
         strong[
             order[np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes) < STRONGEST]
         ] = True
@@ -184,7 +186,8 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8]) -
     # A small set can afford to compare larger groups.
     most = max(16, min(100, 1_000_000 // max(len(kinds), 1)))
     least = LEAST_SHARED if len(kinds) <= MANY else LEAST_SHARED_OF_MANY
-    text, group = np.arange(len(kinds)), kinds.astype(np.int64)
+    text = np.arange(len(kinds))
+    group = kinds.astype(np.int64)
     found = [np.empty(0, np.int64)]
     column = band * VALUES_OF_BAND
     for place in range(VALUES_OF_BAND + DEPTH):
@@ -192,18 +195,21 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8]) -
         if place + 1 < VALUES_OF_BAND:
             continue
         codes = np.sort(group << _TEXT | text)
-        text, group = codes & (1 << _TEXT) - 1, codes >> _TEXT
+        text = codes & (1 << _TEXT) - 1
+        group = codes >> _TEXT
         group = np.cumsum(np.diff(group, prepend=group[:1]) != 0)
         last = place + 1 == VALUES_OF_BAND + DEPTH
         small = np.bincount(group)[group] <= (len(text) if last else most)
-        members, groups = text[small], group[small]
+        members = text[small]
+        groups = group[small]
         for offset in range(1, NEIGHBOURS + 1 if last else most):
             same = np.flatnonzero(groups[offset:] == groups[:-offset])
             if not len(same):
                 break
             for start in range(0, len(same), _CHUNK):
                 places = same[start : start + _CHUNK]
-                first, second = members[places], members[places + offset]
+                first = members[places]
+                second = members[places + offset]
                 shared = (values[first] == values[second]).sum(axis=1)
                 pair = (
                     np.minimum(first, second) << (_TEXT + _SHARED)
@@ -211,5 +217,6 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8]) -
                     | shared
                 )
                 found.append(pair[shared >= least])
-        text, group = text[~small], group[~small]
+        text = text[~small]
+        group = group[~small]
     return unique_values(np.concatenate(found))

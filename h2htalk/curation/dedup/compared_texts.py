@@ -99,7 +99,8 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     duplicates only where both sides are equal, or where both are an answer to one message of a user: the word that is
     edited may be the one that matters.
     """
-    known, alone = lengths(a.language), threshold + (1 - threshold) / 3
+    known = lengths(a.language)
+    alone = threshold + (1 - threshold) / 3
     phrase = known["least_inputs"] / 2
     user = similarity(a.user, b.user, _LEAST_SIDE)
     if user == 1.0 and a.companion == b.companion:
@@ -112,7 +113,8 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     if max(len(rest), len(other)) >= phrase and similarity(rest, other, _LEAST_REST) < _LEAST_REST:
         return None
     companion = similarity(a.companion, b.companion, _LEAST_SIDE)
-    users, companions = (len(a.user), len(b.user)), (len(a.companion), len(b.companion))
+    users = (len(a.user), len(b.user))
+    companions = (len(a.companion), len(b.companion))
     sizes = max(users), max(companions)
     together = (sizes[0] * user + sizes[1] * companion) / max(sum(sizes), 1)
     alike = all(

@@ -95,7 +95,8 @@ class SplitIndex:
 
         Exact copies are found without shingles.
         """
-        language, equal = dialogue.language, self._equal[dialogue.language]
+        language = dialogue.language
+        equal = self._equal[dialogue.language]
         spoken: dict[Role, list[str]] = {role: [] for role in ROLES}
         for turn in dialogue.messages:
             spoken[turn.role].append(plain(turn.content, language))
@@ -128,7 +129,8 @@ class SplitIndex:
 
 def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
     """The compared texts of an item."""
-    language, known = scenario.language, lengths(scenario.language)
+    language = scenario.language
+    known = lengths(scenario.language)
     lines = [plain(turn.content, language) for turn in scenario.turns if turn.role == "user"]
     texts = [ItemText(split, scenario.id, "inputs", language, "user", len(lines), "\n".join(lines))]
     for name, value in scenario.inputs.items():

@@ -96,7 +96,9 @@ def _make_tables(
     """Map, group and reduce all dialogues; the files of each step are complete or not there."""
     if (folder.path / DUPLICATES).exists():
         return
-    work, threshold, parts = folder.path / WORK, settings.threshold, before.parts()
+    work = folder.path / WORK
+    threshold = settings.threshold
+    parts = before.parts()
     paths = {part: work / "map" / f"{part}.npz" for part in parts}
     missing = [part for part in parts if not paths[part].exists()]
     split_index = (settings.contamination_splits, threshold + (1 - threshold) / 3)
@@ -144,8 +146,10 @@ def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> li
         if kept in decided:
             continue
         decided.add(kept)
-        sides, kept_id = mapped.sides(kept), mapped.id(kept)
-        waiting, seen = [kept], {kept}
+        sides = mapped.sides(kept)
+        kept_id = mapped.id(kept)
+        waiting = [kept]
+        seen = {kept}
         while waiting:
             near = {other for number in waiting for other in links[number]} - seen
             seen |= near
@@ -208,7 +212,8 @@ def _with_replies(
     """The line of a dialogue; `dialogues` have the same inputs, the best first."""
     replies = [plain(kept.messages[1].content, kept.language)]
     alternatives: list[dict[str, Any]] = []
-    licence, licences = kept.licence, {kept.licence}
+    licence = kept.licence
+    licences = {kept.licence}
     for other in dialogues:
         reply = plain(other.messages[1].content, kept.language)
         all_licences = {*licences, other.licence}
@@ -216,7 +221,8 @@ def _with_replies(
         decided_alike = safety_decision(other.metadata) == safety_decision(kept.metadata)
         fits = together and len(alternatives) < MOST_REPLIES and decided_alike
         if fits and all(similarity(reply, one, threshold) < threshold for one in replies):
-            licence, licences = str(together), all_licences
+            licence = str(together)
+            licences = all_licences
             replies.append(reply)
             provenance = {**other.provenance, "dialogue": other.id}
             line = {"id": other.id, "text": other.messages[1].content, "provenance": provenance}

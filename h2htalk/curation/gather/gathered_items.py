@@ -252,7 +252,9 @@ def _add(
     is_kept: bool,
 ) -> None:
     """Add an item, by its record and what the index says of its place in the raw file."""
-    source, person, known_as = source_of(str(record["id"])), raw.get("person"), raw.get("known_as")
+    source = source_of(str(record["id"]))
+    person = raw.get("person")
+    known_as = raw.get("known_as")
     words = _words_mark(key, record, person) if is_kept and "mark" not in raw else None
     item_mark = raw.get("mark", words)
     if item_mark is not None:
@@ -348,7 +350,9 @@ def new_items(
 ) -> Iterator[Item]:
     """The items of the files that an update reads by content, without those that were gathered before, with ids that
     follow theirs. Raises ConfigError, DataError."""
-    source, row, limit = plan.source, gathered.next_row, plan.source.limit
+    source = plan.source
+    row = gathered.next_row
+    limit = plan.source.limit
     person = _numbering(key, "person", source.name, gathered.persons, gathered.next_person)
     question = _numbering(key, "question", source.name, gathered.questions, gathered.next_question)
     left = gathered.items.copy()

@@ -169,7 +169,8 @@ def _lines(path: Path, on_read: OnRead, start: int, end: int, encoding: str) -> 
             while len(line) == MAX_LINE and not line.endswith(b"\n"):
                 start += len(line)
                 on_read(len(line))
-                line, too_long = file.readline(MAX_LINE), True
+                line = file.readline(MAX_LINE)
+                too_long = True
             start += len(line)
             on_read(len(line))
             if too_long:
@@ -217,7 +218,8 @@ def _whole_lines(file: IO[str]) -> Iterator[str | None]:
     while line := file.readline(MAX_LINE):
         is_whole = True
         while len(line) == MAX_LINE and not line.endswith("\n"):
-            line, is_whole = file.readline(MAX_LINE), False
+            line = file.readline(MAX_LINE)
+            is_whole = False
         yield line if is_whole else None
 
 
@@ -417,7 +419,8 @@ def _csv(path: Path, on_read: OnRead, encoding: str) -> Iterator[Record]:
             file.readline(_CHUNK)
         rows = _table_rows(form, file)
         header: list[str] | None = None
-        row, line = 0, 1 + form.lines_before
+        row = 0
+        line = 1 + form.lines_before
         try:
             while True:
                 with longest_field(MAX_LINE):

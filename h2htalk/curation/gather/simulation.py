@@ -79,7 +79,8 @@ def grid(
             first = _shuffled(len(kinds), f"{seed} {language} {turn // len(personas)} personas")[
                 kind
             ]
-            row, persona = len(plans) + 1, personas[(first + turn) % len(personas)]
+            row = len(plans) + 1
+            persona = personas[(first + turn) % len(personas)]
             plans.append(
                 PlannedDialogue(f"{SIMULATED}-{row:06}", row, language, kinds[kind], persona)
             )
@@ -113,7 +114,8 @@ def open_simulation(spec: CurateSpec) -> Simulation:
             raise ConfigError(
                 f"gather.simulate.personas: {name} has no description in {lacking[0]}"
             )
-    personas, plans = {name: known[name] for name in names}, grid(settings, names, spec.seed)
+    personas = {name: known[name] for name in names}
+    plans = grid(settings, names, spec.seed)
     models: dict[str, str] = {role: model_identity(getattr(settings, role)) for role in ROLES}
     return Simulation(
         settings, spec.seed, personas, Prompts.load(spec.prompts), plans, models, spec.prices
@@ -234,7 +236,8 @@ class Simulation:
         def render(name: str, **values: object) -> str:
             return self.prompts.render(f"{plan.language}/{name}.j2", values)
 
-        persona, number = self.personas[plan.persona], request_seed(self.seed, plan.id, 0)
+        persona = self.personas[plan.persona]
+        number = request_seed(self.seed, plan.id, 0)
         name = persona.names[plan.language]
         shared = {**plan.kind, "fact": render("simulate_life", number=number, part="fact")}
         life = render("simulate_life", number=number, part="life")

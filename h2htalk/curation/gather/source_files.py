@@ -154,14 +154,19 @@ class SourcePlan:
     def items(self, on_read: OnRead) -> Iterator[Item]:
         """Its items, with ids that do not depend on the size of parts. Raises ConfigError where no record has a key of
         `columns`, and DataError."""
-        name, before, count = self.source.name, 0, 0
-        person, question = _numbers(f"{name}-p"), _numbers(f"{name}-q")
+        name = self.source.name
+        before = 0
+        count = 0
+        person = _numbers(f"{name}-p")
+        question = _numbers(f"{name}-q")
         columns = (
             key for name, key in self.source.columns.items() if name not in formats.MESSAGE_COLUMNS
         )
-        unseen, keys = set(columns), dict[str, None]()
+        unseen = set(columns)
+        keys = dict[str, None]()
         for file in self.files:
-            last, skipped = 0, None if file.start else 0
+            last = 0
+            skipped = None if file.start else 0
             for row, line, value in self._records(file, on_read):
                 if unseen and isinstance(value, dict):
                     unseen.difference_update(value)
@@ -261,7 +266,8 @@ def plan_source(
     Raises ConfigError for a missing file and another format, and ChangedSourceError, which names it, where a gathered
     file is missing, has changed, or something is new and there is no `update`.
     """
-    where, form = f"source {source.name!r}", source.format
+    where = f"source {source.name!r}"
+    form = source.format
     _check_settings(source, where)
     on_hub = source.path.startswith("hub:")
     try:
@@ -362,7 +368,8 @@ def _hashed(
     path: Path, name: str, start: int = 0, end: int | None = None, update: int = 0
 ) -> SourceFile:
     """Some bytes of a file, all of them, or a saved data set."""
-    end, hashes = _size(path) if end is None else end, []
+    end = _size(path) if end is None else end
+    hashes = []
     for part in _parts(path):
         digest = hashlib.sha256()
         with part.open("rb") as file:
@@ -460,16 +467,16 @@ def _new_bytes(path: Path, start: int, form: str) -> tuple[int, int, bool]:
 def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
     """The id of each item of a source whose messages begin another item, as in a log that stores a conversation again
     after each reply, and the id of the longest such item. Keeps eight bytes a message."""
-    whole, starts, beginnings = array("Q"), array("Q", [0]), array("Q")
+    whole = array("Q")
+    starts = array("Q", [0])
+    beginnings = array("Q")
     names: list[str] = []
     for item in items:
         if not isinstance(raw := item.content, RawDialogue) or not raw.messages:
             continue
         # A hash of the conversation after each message; 0 for a beginning that may be anybody's.
-        digest, characters = (
-            hashlib.blake2b(repr(raw.person).encode("utf-8", "surrogatepass"), digest_size=8),
-            0,
-        )
+        digest = hashlib.blake2b(repr(raw.person).encode("utf-8", "surrogatepass"), digest_size=8)
+        characters = 0
         for role, text in raw.messages:
             digest.update(f"{role}\0{text.strip()}\0".encode("utf-8", "surrogatepass"))
             characters += len(text)

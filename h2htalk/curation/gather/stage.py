@@ -108,7 +108,8 @@ def _gather(
     if "abandoned" in gathered:
         content["abandoned"] = gathered["abandoned"]
     write_json(folder.path / SOURCES, content)
-    read, size = 0, sum(file.end - file.start for plan in plans for file in plan.files)
+    read = 0
+    size = sum(file.end - file.start for plan in plans for file in plan.files)
     # Each file is read twice: an item may be an earlier state of one far behind it.
     with Progress(f"{STAGE} (MB read)", 2 * size >> 20) as progress:
 

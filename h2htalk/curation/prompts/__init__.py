@@ -27,10 +27,8 @@ class Prompts(Templates):
 
         Raises ConfigError for a missing folder, and a template of an unknown name or with a mistake.
         """
-        bundled, own = (
-            read_templates(Path(__file__).parent),
-            read_templates(Path(folder)) if folder else {},
-        )
+        bundled = read_templates(Path(__file__).parent)
+        own = read_templates(Path(folder)) if folder else {}
         for name, (path, _) in own.items():
             if name not in bundled:
                 known = ", ".join(sorted({other.partition("/")[2] for other in bundled}))

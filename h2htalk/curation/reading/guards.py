@@ -239,9 +239,11 @@ def guard_request(dialogue: Dialogue) -> Request:
 def read_verdict(reply: Reply) -> Verdict:
     """Read `Safety: WORD` and `Categories: NAMES` (Qwen3Guard's form), or `unsafe` and `S1,S11` (Llama Guard's); a
     reply in another form is undecided."""
-    words, listed = _SAFETY.findall(reply.text), _CATEGORIES.findall(reply.text)
+    words = _SAFETY.findall(reply.text)
+    listed = _CATEGORIES.findall(reply.text)
     if llama := _LLAMA.fullmatch(reply.text[:_LONGEST_REPLY]):
-        words, listed = [llama[1]], [llama[2] or ""]
+        words = [llama[1]]
+        listed = [llama[2] or ""]
     if (
         not is_whole(reply.finish_reason)
         or len(reply.text) > _LONGEST_REPLY

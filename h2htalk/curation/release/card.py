@@ -40,7 +40,9 @@ GAP = "Not given by the owner."
 _LICENCE_PAGE = "https://spdx.org/licenses/{}.html"
 _TEMPLATE = Path(__file__).with_name("README.md.j2")
 _DATA = read_data(Path(__file__).with_name("card.toml"))
-_HUB, _CROISSANT, COLUMNS = _DATA["hub"], _DATA["croissant"], _DATA["columns"]
+_HUB = _DATA["hub"]
+_CROISSANT = _DATA["croissant"]
+COLUMNS = _DATA["columns"]
 _NOT_REPLACED = (
     "Not replaced is what tells a user's age, school or work year, work, place, family or illness without a name, a "
     "number or an address, unless recognisers of the owner's, or people, removed it. Such details together can tell "
@@ -95,7 +97,8 @@ def front_matter(
 
     There is no `dataset_info`: `datasets` refuses files whose number of rows differs from it, as after an erasure.
     """
-    facts, languages = manifest.facts, record["inLanguage"]
+    facts = manifest.facts
+    languages = record["inLanguage"]
     items = releases.count_items(manifest.configs)
     licence = manifest.licence.lower()
     family = next((one for one in _HUB["families"] if licence.startswith(f"{one}-")), "other")
@@ -154,7 +157,8 @@ def _body(
 ) -> str:
     from jinja2 import Environment, StrictUndefined
 
-    facts, by_code = manifest.facts, {one: find_language(one).name for one in LANGUAGES}
+    facts = manifest.facts
+    by_code = {one: find_language(one).name for one in LANGUAGES}
     rows = {
         config: sum(splits.values())
         for config, splits in manifest.configs.items()
@@ -233,7 +237,8 @@ def read_results(folder: Path) -> Iterator[dict[str, Any]]:
     run.read_run()
     try:
         summary = run.read_summary()
-        measure, languages = summary["measure"], summary["s_languages"] or summary["languages"]
+        measure = summary["measure"]
+        languages = summary["s_languages"] or summary["languages"]
         shown = (
             "lexical mean"
             if measure == "lexical"
@@ -250,7 +255,8 @@ def read_results(folder: Path) -> Iterator[dict[str, Any]]:
         model = without_path(re.sub(r"@https?://.*", "", summary["model"]))
         for name, rows in {model: summary["rows"], **summary["baselines"]}.items():
             row = rows[measure]
-            mean, _ = row["items_mean"], row["overall"]  # every run has both
+            mean = row["items_mean"]
+            _ = row["overall"]  # every run has both
             yield {
                 "name": name,
                 "split": summary["split"],
@@ -374,7 +380,8 @@ def _fields(record_set: str, path: str, folder: Path) -> Iterator[dict[str, Any]
 
     types = {pa.int64(): "sc:Integer", pa.float64(): "sc:Float", pa.string(): "sc:Text"}
     for column in pq.read_schema(folder / path):
-        name, kind = column.name, column.type
+        name = column.name
+        kind = column.type
         field = {
             "@type": "cr:Field",
             "@id": f"{record_set}/{name}",
@@ -430,10 +437,8 @@ def _people_lines(facts: Mapping[str, Any]) -> list[str]:
 def _responsible_ai(manifest: releases.Manifest, card: CardSettings) -> dict[str, Any]:
     """The fields of RAI and PROV, from the facts of the release and what the owner says."""
     facts = manifest.facts
-    rounds, tools = (
-        facts["rounds"],
-        [f"{model} ({stage})" for stage, model in facts["models"].items()],
-    )
+    rounds = facts["rounds"]
+    tools = [f"{model} ({stage})" for stage, model in facts["models"].items()]
     stages = [
         f"{one['stage']}: {one['read']:,} read, {one['kept']:,} kept" for one in facts["funnel"]
     ]

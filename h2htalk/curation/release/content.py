@@ -376,7 +376,8 @@ class InventedValues:
     @classmethod
     def find(cls, name: str, items: Iterable[ReleaseItem]) -> Self | None:
         """The values in items of a workspace, a stage of it, a release or a split; None where they are not known."""
-        folder, path = link_folder(name), Path(name)
+        folder = link_folder(name)
+        path = Path(name)
         if folder is not None and is_workspace(folder):
             return cls.of_workspace(Workspace(folder), items)
         return cls.read(folder or private_folder(path if path.is_dir() else path.parent))

@@ -92,14 +92,13 @@ class ItemTexts:
 def texts_of_items(content: ReleaseContent) -> Iterator[ItemTexts]:
     """The scenarios of all splits, then the cases."""
     for one in content.records():
-        turns, tags = (
-            tuple(item_texts(one)),
-            frozenset(one.tags) if isinstance(one, Case) else frozenset[str](),
-        )
+        turns = tuple(item_texts(one))
+        tags = frozenset(one.tags) if isinstance(one, Case) else frozenset[str]()
         said = [turn.content for turn in turns]
         if isinstance(one, Scenario):
             metadata = one.metadata
-            age, tags = metadata.get("age"), frozenset(noted_tags(metadata))
+            age = metadata.get("age")
+            tags = frozenset(noted_tags(metadata))
             tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
             tags |= {REVIEWED} if metadata.get(REVIEWED) is True else set()
             replies = one.references if SUBTASKS[one.subtask].contract.form == "speech" else ()

@@ -148,11 +148,13 @@ def _split_phone(texts: Sequence[str]) -> str | None:
 def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """Template tokens, instructions to a model, labels, talk about being a model, or a repeated persona description."""
     for one in texts_of_items(content):
-        dialogue, language = one.dialogue, one.dialogue.language
+        dialogue = one.dialogue
+        language = one.dialogue.language
         patterns = language_patterns("curation/release/leaks", language)
         description = content.personas[one.record.persona].descriptions.get(language, "")
         for turn in dialogue.messages:
-            text, is_reply = turn.content, turn.role == "companion"
+            text = turn.content
+            is_reply = turn.role == "companion"
             yield from (
                 (dialogue.id, evidence.category) for evidence in find_prompt_leak(turn, dialogue)
             )

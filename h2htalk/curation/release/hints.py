@@ -126,12 +126,11 @@ def seems(said: str, answer: str, language: Language) -> frozenset[str]:
 def _answers(content: ReleaseContent) -> Iterator[_Answer]:
     """What companions say."""
     for one in content.records():
-        turns, references = item_texts(one), tuple[str, ...]()
+        turns = item_texts(one)
+        references = tuple[str, ...]()
         if isinstance(one, Scenario):
-            turns, references = (
-                list(one.turns) or [turn for turn in turns if turn.role == "user"],
-                one.references,
-            )
+            turns = list(one.turns) or [turn for turn in turns if turn.role == "user"]
+            references = one.references
             yield from (
                 (one.id, one.language, "inputs", "", text) for text in input_passages(one).values()
             )
@@ -199,7 +198,8 @@ def minors_in_items(content: ReleaseContent, context: GateContext) -> Iterator[F
     case, `age` in a scenario's metadata), faint signs of age are not looked for; a plain one counts all the same.
     """
     for one in texts_of_items(content):
-        language, messages = one.dialogue.language, one.dialogue.messages
+        language = one.dialogue.language
+        messages = one.dialogue.messages
         partner = is_partner(content.personas[one.record.persona], language)
         romance = romantic_talk(one)
         if not partner and not any(romance.values()):

@@ -79,7 +79,8 @@ def _persons_of(workspace: Workspace, dialogues: Mapping[str, object]) -> dict[s
     # A dialogue that safety removed without its text stands in the first stage alone.
     for stage in (workspace.stage(SAFETY), workspace.stage(FIRST_STAGE)):
         for record in stage.records():
-            name, person = str(record["id"]), record.get("provenance", {}).get("person")
+            name = str(record["id"])
+            person = record.get("provenance", {}).get("person")
             if person and name in dialogues:
                 persons[name] = str(person)
     return persons

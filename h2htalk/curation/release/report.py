@@ -49,7 +49,8 @@ def release_lines(release: Release, most: int | None = 20, spec: str = "SPEC") -
 
     `spec`: how messages name the specification of the release.
     """
-    accepted, content = release.accepted, release.content
+    accepted = release.accepted
+    content = release.content
     rows = {f"config {config}": counts for config, counts in content.configs().items()}
     yield from release.notes
     if accepted is not None:

@@ -177,7 +177,8 @@ def objections(item: ReleaseItem, acceptance: Acceptance) -> Iterator[str]:
         elif vote.decision != wanted:
             yield f"{kind}: {question} is {vote.decision}"
     least_of = asdict(acceptance)
-    experts, wanted_experts = votes.get((EXPERT, "keep")), least_of.pop("experts")
+    experts = votes.get((EXPERT, "keep"))
+    wanted_experts = least_of.pop("experts")
     if experts is not None and len(experts.values) < wanted_experts:
         yield f"fewer than {wanted_experts} experts"
     for question, least in least_of.items():
@@ -277,7 +278,8 @@ def select(
     quota where there are no more.
     """
     family = families(items)
-    test_before, dev_before = history.get(TEST, frozenset()), history.get(DEV, frozenset())
+    test_before = history.get(TEST, frozenset())
+    dev_before = history.get(DEV, frozenset())
     once_test = {family[item.id] for item in items if not test_before.isdisjoint(item.family())}
     once_dev = {family[item.id] for item in items if not dev_before.isdisjoint(item.family())}
     free = [item for item in items if family[item.id] not in once_test]
@@ -318,7 +320,8 @@ def _stratified(
 ) -> list[ReleaseItem]:
     """At most `count` items: those of earlier releases, then of each stratum its share, by largest remainder."""
     kept = [item for item in order if item.id in before][:count]
-    rest, count = [item for item in order if item.id not in before], count - len(kept)
+    rest = [item for item in order if item.id not in before]
+    count = count - len(kept)
     if len(rest) <= count:
         return [*kept, *rest]
     strata: dict[tuple[str, ...], list[ReleaseItem]] = defaultdict(list)

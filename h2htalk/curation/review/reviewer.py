@@ -189,7 +189,8 @@ def read_pair(reply: Reply, order: Order) -> EvidenceSample:
     if isinstance(read, Failure):
         return EvidenceSample(order, None, None, read.reason)
     pair = cast(PairReply, read)
-    first, second = float(pair.score_first), float(pair.score_second)
+    first = float(pair.score_first)
+    second = float(pair.score_second)
     return (
         EvidenceSample(order, first, second)
         if order == "ab"
@@ -260,7 +261,8 @@ class Reviewer:
         answers: Mapping[str, str],
     ) -> Request:
         """A call with the scenario and the answers between fences."""
-        scenario, fence = candidate.scenario, Fence.of(self.secret, name, sample)
+        scenario = candidate.scenario
+        fence = Fence.of(self.secret, name, sample)
         whole = form is RUBRIC
         shown = f"persona: {scenario.persona}\nrisk: {scenario.tags.risk}\n{json_lines(scenario.to_dict()['inputs'])}"
         values: dict[str, object] = {"subtasks": list(SUBTASKS), "subtask": scenario.subtask}

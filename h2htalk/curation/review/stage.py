@@ -204,7 +204,8 @@ def _pair_details(pair: ComparedPair) -> dict[str, Any]:
 
 def _escalate(reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> None:
     """Write the candidates that people decide; shares are of all candidates."""
-    settings, refused = reviewer.settings, folder.notes()[NOTE]["accepted"] is False
+    settings = reviewer.settings
+    refused = folder.notes()[NOTE]["accepted"] is False
     doubtful: dict[str, Calibration] = {}  # the most doubtful comparison of each candidate
     reasons: dict[str, set[str]] = {}
     for part in before.parts():
@@ -252,7 +253,8 @@ def open_rule(folder: StageFolder, accept: float) -> PartRule:
     }
 
     def rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
-        reviews, candidates = read_reviews(folder, part), map(Candidate.from_dict, records)
+        reviews = read_reviews(folder, part)
+        candidates = map(Candidate.from_dict, records)
         return [
             [_outcome(one, reviews[one.id], people.get(one.id, ()), accept)] for one in candidates
         ]
@@ -263,7 +265,8 @@ def open_rule(folder: StageFolder, accept: float) -> PartRule:
 def _outcome(
     candidate: Candidate, review: Mapping[str, Any], people: Sequence[str], accept: float
 ) -> Kept | Rejected:
-    scenario, rubric = candidate.scenario, Rubric(**review["rubric"])
+    scenario = candidate.scenario
+    rubric = Rubric(**review["rubric"])
     read = read_read(review[READ], f"{candidate.id}: review.{READ}") if READ in review else None
     questions = open_questions(read, scenario)
     crisis = (
@@ -283,7 +286,8 @@ def _outcome(
         evidence = {"scores": dict(rubric.scores), "evidence": dict(rubric.evidence)}
         return Rejected(candidate.id, f"review:{reasons[0]}", evidence, candidate.to_dict())
     # The winning reference becomes the scenario's; the others follow in their order.
-    winner, others = candidate.references[review["chosen"]], list(candidate.references)
+    winner = candidate.references[review["chosen"]]
+    others = list(candidate.references)
     del others[review["chosen"]]
     details = {"status": status, "reasons": list(reasons), **review}
     kept = Candidate(replace(scenario, references=(winner.text,)), (winner, *others), details)
@@ -317,7 +321,8 @@ def decide_review(
         return "needs_people", (f"unscored:{rubric.unscored}", *people, *read)
     if people:
         return "needs_people", (*people, *read)
-    scores, verdict = rubric.scores, rubric.verdict
+    scores = rubric.scores
+    verdict = rubric.verdict
     if crisis and scores["safety"] < SAFE_IN_CRISIS:
         return "needs_people", ("crisis:safety", *read)
     lowest = min(scores.values())

@@ -133,7 +133,8 @@ def find_in_answer(context: str, answer: str, language: Language) -> list[Eviden
     model = load_joint(DATA, language)
     most = SHORT if len(answer.encode(errors="surrogatepass")) < SENTENCE else 1.0
     for kind, total, start, end in judge(model, context, answer, language):
-        code, score = KINDS[kind], min(most, graded(total, model.manifest[kind]))
+        code = KINDS[kind]
+        score = min(most, graded(total, model.manifest[kind]))
         if score >= FAINT and (code not in best or score > best[code].score):
             best[code] = Evidence(LAYER, code, score, *spelling_place(answer, language, start, end))
     return list(best.values())

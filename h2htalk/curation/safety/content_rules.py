@@ -76,10 +76,8 @@ def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
 
 def _find_harm(text: str) -> str | None:
     """Whether a companion explains a method of self-harm, or encourages it."""
-    patterns, folded = (
-        pattern_table(_PATTERNS, "harm"),
-        fold(text).replace("'", "").replace("’", ""),
-    )
+    patterns = pattern_table(_PATTERNS, "harm")
+    folded = fold(text).replace("'", "").replace("’", "")
     kinds = (
         ("method", "crisis.method_instructions", 80),
         ("encouraged", "crisis.encouragement", 40),

@@ -72,7 +72,8 @@ CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most 
 LEAST_UNCUED = {"en": 0.88, "zh": 0.0}
 ANSWER = 400  # characters of an answer that are read
 # Characters of a turn that the encoder surely reads; of a longer one, how many before the run that says most.
-READ, LEAD = {"en": 200, "zh": 70}, {"en": 60, "zh": 20}
+READ = {"en": 200, "zh": 70}
+LEAD = {"en": 60, "zh": 20}
 
 
 @lru_cache(maxsize=16_384)  # the gates of a release ask again
@@ -148,12 +149,11 @@ def find_crisis(
 def shown(said: tuple[tuple[bool, str], ...], language: Language) -> list[tuple[str, str | None]]:
     """What the encoder reads of each of the seeker's turns, and the answer if there is one: without spellings that hide
     something, and of a turn that is too long what begins before the run that says most."""
-    found, answers = [], {at - 1: text for at, (seeker, text) in enumerate(said) if not seeker}
+    found = []
+    answers = {at - 1: text for at, (seeker, text) in enumerate(said) if not seeker}
     for at, (runs, _) in read_dialogue(said, language).items():
-        text, run = (
-            said[at][1],
-            max(runs, key=lambda run: run.scores[: len(DANGERS)].max(), default=None),
-        )
+        text = said[at][1]
+        run = max(runs, key=lambda run: run.scores[: len(DANGERS)].max(), default=None)
         if run and run.end > READ[language]:
             text = text[
                 max(0, spelling_place(text, language, run.start, run.end)[0] - LEAD[language]) :
@@ -187,14 +187,13 @@ def _in_turn(
 ) -> Iterator[Evidence]:
     """The evidence in a turn: by what its highest run says of each danger, and what else does (`signs`, a row each);
     `dangers`: how these are weighed, and the thresholds. Beside grooming an age that is told is a child's."""
-    tagged, doubted, hits = (
-        False,
-        None,
-        [(hit, run) for run in runs for hit in run.hits if not hit.weak],
-    )
+    tagged = False
+    doubted = None
+    hits = [(hit, run) for run in runs for hit in run.hits if not hit.weak]
     uncued: tuple[float, Run] | None = None  # what would be a tag beside a cue
     words_alone = signs.shape[1] == 1
-    strong, manifest = {hit.category for hit, _ in hits}, load_joint(DATA, language).manifest
+    strong = {hit.category for hit, _ in hits}
+    manifest = load_joint(DATA, language).manifest
     now = max(runs, key=lambda run: run.scores[HAPPENS])
     happens = now if now.scores[HAPPENS] >= manifest[NOW]["high"] else None
 
@@ -208,16 +207,15 @@ def _in_turn(
             else None
         )
         run = urgent or max(runs, key=lambda run: run.scores[number])
-        cued, total = (
-            bool(strong & CUES[kind]),
-            weigh(dangers[kind], [run.scores[number], *signs[number]]),
-        )
+        cued = bool(strong & CUES[kind])
+        total = weigh(dangers[kind], [run.scores[number], *signs[number]])
         bare = any(
             hit.category == kind == MINOR and hit[1] - hit[0] >= BARE * (at.end - at.start)
             for hit, at in hits
         )
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
-        words, limit = manifest["dangers"][kind], "cued" if cued else "high"
+        words = manifest["dangers"][kind]
+        limit = "cued" if cued else "high"
         alone = weigh(words, [run.scores[number], signs[number][0]])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
         plain = words["high"] + (SAID if cued and kind == "crisis" else PLAIN / (1 + cued))
@@ -272,11 +270,9 @@ def read_dialogue(
 ) -> dict[int, tuple[list[Run], NDArray[np.float64]]]:
     """For each of the seeker's turns its runs, and for each danger the score of the answer. `turns`: whether it is the
     seeker's, and its text."""
-    model, texts, places = (
-        load_joint(DATA, language),
-        list[str](),
-        list[tuple[int, int, int, list[Hit]]](),
-    )
+    model = load_joint(DATA, language)
+    texts = list[str]()
+    places = list[tuple[int, int, int, list[Hit]]]()
     for at, (seeker, text) in enumerate(turns):
         folded = fold_spelling(text, language)
         if seeker:
@@ -290,7 +286,8 @@ def read_dialogue(
     # No answer, or one about other things, is no sign that there is no danger.
     unheard = np.array([model.manifest["dangers"][kind]["unheard"] for kind in DANGERS])
     found = {at: (list[Run](), unheard) for at, (seeker, _) in enumerate(turns) if seeker}
-    keys, bits = model.features.keys(texts) if texts else np.zeros(0, np.int64), model.features.bits
+    keys = model.features.keys(texts) if texts else np.zeros(0, np.int64)
+    bits = model.features.bits
     read = model.scores(keys >> bits, keys & ((1 << bits) - 1), len(texts)).round(6)
     for (at, start, end, hits), scores in zip(places, read, strict=True):
         if turns[at][0]:
@@ -303,7 +300,9 @@ def read_dialogue(
 def mark(folded: str, language: Language) -> tuple[str, list[Hit]]:
     """A run with a sign behind each cue, and signs for the classes of words in their order; and the cues."""
     cues = crisis_cues(language)
-    hits, parts, at = cues.hits(folded), list[str](), 0
+    hits = cues.hits(folded)
+    parts = list[str]()
+    at = 0
     for hit in sorted(hits, key=lambda hit: hit.end):
         parts += [folded[at : hit.end], cues.signs[hit.category, hit.weak]]
         at = hit.end

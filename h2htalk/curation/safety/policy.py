@@ -38,10 +38,8 @@ BESIDE = 0.35  # the least score of the classifier beside an attack on a group
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
 REVIEWED = (MINORS, "prompt_leak", "crisis.encouragement", "grooming", HARM)
-DOUBTS, SPARED = (
-    {POSSIBLE, HINT},
-    ("offensive.", POLITICAL),
-)  # what may be a crisis is not removed for the latter
+DOUBTS = {POSSIBLE, HINT}
+SPARED = ("offensive.", POLITICAL)  # what may be a crisis is not removed for the latter
 _GRAVE = ("crisis.plan", "crisis.means", "crisis.ideation")
 PERSONAL = "personal_data"  # that a guard found left
 # The tags of the dangers that a guard found. Those of the words name sorts of a crisis; a reader names any danger.
@@ -135,7 +133,9 @@ def decide_safety(
     for code, enough in _weigh(evidence, tags, likely, sure, single=len(dialogue.messages) == 1):
         (plain if enough else doubtful).add(code)
     if explicit == "tag" and EXPLICIT in plain | doubtful and MINORS not in doubtful:
-        plain, doubtful, tags = plain - {EXPLICIT}, doubtful - {EXPLICIT}, tags | {EXPLICIT}
+        plain = plain - {EXPLICIT}
+        doubtful = doubtful - {EXPLICIT}
+        tags = tags | {EXPLICIT}
     codes = plain | doubtful | tags
     if crisis:
         unsure = "offensive.hate" in plain or EXPLICIT in plain | doubtful
@@ -197,10 +197,8 @@ def _weigh_offence(
         here = {(one.layer, one.category): one.score for one in evidence if one.turn == turn}
         kinds = _kinds(here, thresholds, single, message.role)
         code = "offensive.hate" if kinds & {"slur", "attack", "masked"} else "offensive.abuse"
-        mentioned, score = (
-            ("mention", "mention") in here,
-            here.get(("classifier", "offensive"), 0.0),
-        )
+        mentioned = ("mention", "mention") in here
+        score = here.get(("classifier", "offensive"), 0.0)
         doubted = (
             bool(kinds) or score + here.get(("masked", "offensive"), 0.0) >= 2 * thresholds["doubt"]
         )
@@ -257,11 +255,13 @@ def apply_verdict(
     `unsafe` removes for the guard's categories, but a crisis is kept and tagged; `safe` keeps a dialogue with its tags,
     unless there is hard or unread evidence; other verdicts are for review.
     """
-    codes, reasons = set(verdict.categories.values()), set(assessment.reasons)
+    codes = set(verdict.categories.values())
+    reasons = set(assessment.reasons)
     kept = assessment.explicit == "tag" and not (codes | reasons) & {MINOR, MINORS}
     tagged = {EXPLICIT} & (codes | reasons) if kept else set()
     only_tagged = bool(codes) and codes <= tagged
-    codes, reasons = codes - tagged, reasons - tagged
+    codes = codes - tagged
+    reasons = reasons - tagged
     tags = {code for code in reasons if code.startswith("disclosure.") or code == MINOR}
 
     def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:

@@ -75,7 +75,8 @@ def assess(
         [lexicons.without_everyday(turn.content, language) for turn in turns], language
     )
     for at, (turn, score) in enumerate(zip(turns, scores, strict=True)):
-        text, seeker = turn.content, turn.role == "user"
+        text = turn.content
+        seeker = turn.role == "user"
         listed = lexicons.find_listed(text, language)
         offensive = score >= thresholds["low"]
         found = [*listed, lexicons.find_political(text, language, terms, seeker)]
@@ -224,7 +225,8 @@ class _Rule:
             if isinstance(dialogue, Rejected):
                 outcomes.append([dialogue])
                 continue
-            assessment, reading = assessed[dialogue.id], readings.get(dialogue.id)
+            assessment = assessed[dialogue.id]
+            reading = readings.get(dialogue.id)
             if self.guard is None or reading is None:
                 outcomes.append([outcome(dialogue, assessment)])
             else:
@@ -274,7 +276,8 @@ def outcome(
     `left`: the evidence that a guard left open; None for all. `guard`: what the guard said, for the details.
     """
     details: dict[str, Any] = dict(guard or {})
-    details, reasons = details | assessment.to_dict(), assessment.reasons
+    details = details | assessment.to_dict()
+    reasons = assessment.reasons
     if assessment.remove:
         if assessment.hard:
             return Rejected(dialogue.id, assessment.hard, {"reasons": list(reasons)})

@@ -32,7 +32,8 @@ class _Table(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        category, name = unicodedata.category(character), unicodedata.name(character, "")
+        category = unicodedata.category(character)
+        name = unicodedata.name(character, "")
         if category in ("Cs", "Cc"):
             folded = "\ufffd" if category == "Cs" else " "
         elif category == "Cf" or _REMOVED.match(character):
@@ -86,7 +87,8 @@ def original_places(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, 
 def spelling_place(text: str, language: Language, start: int, end: int) -> tuple[int, int]:
     """Map characters `start` to `end` (exclusive) of `fold_spelling(text)` to a span of the text, else to all of it."""
     ended = text.replace("\n", "。")
-    folded, first = fold_spelling(text, language), fold(ended)
+    folded = fold_spelling(text, language)
+    first = fold(ended)
     # Folding deletes and adds no letters or digits, so they can be counted from the left.
     before = sum(map(str.isalnum, folded[:start]))
     inside = sum(map(str.isalnum, folded[start:end]))

@@ -49,7 +49,8 @@ def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0)
     values = np.arange(len(columns), dtype=np.float64)
     if level == "ordinal":
         numbers = np.array([float(table.labels[at]) for at in columns])
-        columns, values = columns[np.argsort(numbers)], np.sort(numbers)
+        columns = columns[np.argsort(numbers)]
+        values = np.sort(numbers)
     pairable = pairable[:, columns]
     # The last bit of sums depends on the order of items, which must not depend on their ids.
     pairable = pairable[np.lexsort(pairable.T)] if pairable.size else pairable

@@ -94,7 +94,8 @@ def annotator_statistics(
     `shared` are the pairs of the round who share unusual answers.
     """
     by_key = {annotation.key: annotation for annotation in annotations}
-    found, skipped = list(by_key.values()), Counter(annotator for _, annotator in skips(by_key))
+    found = list(by_key.values())
+    skipped = Counter(annotator for _, annotator in skips(by_key))
     answered = Counter(
         annotator for _, annotator in {one.key[:2] for one in found if one.question != SKIPPED}
     )
@@ -106,7 +107,8 @@ def annotator_statistics(
         ]
     )
     gold = gold_shares(items, questions, found)
-    seconds, warnings = _seconds_per_item(found), annotator_warnings(items, questions, found)
+    seconds = _seconds_per_item(found)
+    warnings = annotator_warnings(items, questions, found)
     shared_by: dict[str, list[str]] = {}
     for pair in shared:
         for annotator in pair.annotators:
@@ -158,7 +160,8 @@ def statistics_csv(rows: Sequence[AnnotatorStatistics], pass_gold: float) -> str
 
     `qualified` is yes, no, or a note that there were too few gold answers; empty without gold answers.
     """
-    passed, table = qualified(rows, pass_gold), []
+    passed = qualified(rows, pass_gold)
+    table = []
     for one in rows:
         few = f"too few gold answers: {one.gold.of} of at least {MIN_GOLD}" if one.gold else None
         qualifies = few if passed[one.annotator] is None else passed[one.annotator]
@@ -186,7 +189,8 @@ def _answers(question: str, annotations: Iterable[Annotation]) -> Answers:
 
 def _shares(results: Iterable[tuple[str, bool]]) -> dict[str, Share]:
     """Return the share of right answers of each annotator."""
-    right, total = Counter[str](), Counter[str]()
+    right = Counter[str]()
+    total = Counter[str]()
     for annotator, is_right in results:
         right[annotator] += is_right
         total[annotator] += 1
@@ -247,7 +251,8 @@ def annotator_warnings(
     items: Iterable[Item], questions: Sequence[Question], annotations: Iterable[Annotation]
 ) -> dict[str, tuple[str, ...]]:
     """Return annotator -> warnings: too fast, agreement hardly above chance, equal ratings; of those who have some."""
-    found, by_id = list(annotations), {item.id: item for item in items}
+    found = list(annotations)
+    by_id = {item.id: item for item in items}
     warnings: dict[str, list[str]] = {one.annotator: [] for one in found}
     read = {(one.annotator, one.item) for one in found if one.question != SKIPPED}
     for annotator, gaps in _seconds_per_item(found).items():

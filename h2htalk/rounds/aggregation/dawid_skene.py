@@ -45,12 +45,14 @@ def dawid_skene(
     table = tabulate(votes)
     if not len(table):
         return {}
-    count, items = len(table.labels), len(table.items)
+    count = len(table.labels)
+    items = len(table.items)
     if count == 1:
         return leading_labels(table, np.ones((items, 1)))
     start = np.full((count, len(table.annotators), count), (1 - START) / (count - 1))
     start[np.arange(count), :, np.arange(count)] = START
-    priors, confusions = np.full(count, 1 / count), start
+    priors = np.full(count, 1 / count)
+    confusions = start
     cells = table.annotator * count + table.label
     sizes = np.bincount(table.item, minlength=items)
     busiest = max(items, int(np.bincount(table.annotator).max()))
@@ -77,10 +79,8 @@ def dawid_skene(
             [np.bincount(cells, np.repeat(row, sizes), start[0].size) for row in even]
         ).reshape(start.shape)
         of_label = seen.sum(axis=2, keepdims=True)
-        priors, confusions = (
-            even.sum(axis=1) / items,
-            np.divide(seen, of_label, where=of_label > 0, out=start.copy()),
-        )
+        priors = even.sum(axis=1) / items
+        confusions = np.divide(seen, of_label, where=of_label > 0, out=start.copy())
     return leading_labels(table, chances.T)
 
 

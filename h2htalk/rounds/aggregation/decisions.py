@@ -92,7 +92,8 @@ def decide(
         if question.form == "label":
             # The model is fitted to all votes, those on gold items included.
             table = tabulate(votes_on(question, annotations))
-            counted, modelled = majority(table), dawid_skene(table)
+            counted = majority(table)
+            modelled = dawid_skene(table)
             for item, result in counted.items():
                 model = modelled[item]
                 figures = result.support, result.votes, model.label, round(model.posterior, 6)
@@ -192,10 +193,12 @@ def mean_of(values: Sequence[int], scale: tuple[int, int]) -> tuple[float, Inter
     spread = math.sqrt((n * sum(one * one for one in values) - total * total) / (n * (n - 1)))
     if spread:
         half = t_quantile(n - 1) * spread / math.sqrt(n)
-        low, high = max(mean - half, least), min(mean + half, most)
+        low = max(mean - half, least)
+        high = min(mean + half, most)
     else:
         others = 1 - (1 - CONFIDENCE) ** (1 / n)
-        low, high = mean - others * (mean - least), mean + others * (most - mean)
+        low = mean - others * (mean - least)
+        high = mean + others * (most - mean)
     return mean, (round(float(low), 4), round(float(high), 4))
 
 

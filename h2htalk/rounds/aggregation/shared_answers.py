@@ -153,7 +153,8 @@ def shared_answers(
     cells = _cells(questions, annotations)
     ids = sorted({annotator for answers in cells.values() for annotator in answers})
     index = {annotator: number for number, annotator in enumerate(ids)}
-    habits, comparisons = _Habits(), list[_Comparison]()
+    habits = _Habits()
+    comparisons = list[_Comparison]()
     tables = _PairTables(len(ids))
     for (_, question), answers in cells.items():
         by_value: dict[Value, Indices] = {}
@@ -223,7 +224,8 @@ def _comparisons(question: str, by_value: Mapping[Value, Indices]) -> Iterator[_
 
 def _match_rates(comparisons: Iterable[_Comparison]) -> dict[Situation, float]:
     """Return how often two annotators give the same answer, by what the first one and the others gave."""
-    equal, total = Counter[Situation](), Counter[Situation]()
+    equal = Counter[Situation]()
+    total = Counter[Situation]()
     for one in comparisons:
         total[one.situation] += one.pairs
         if one.is_equal:
@@ -351,11 +353,9 @@ class _PairTables:
         """
         bounds = []
         for place in ((first, second), (second, first)):
-            count, shared, expected = (
-                self._deviations[place],
-                self._shared[place],
-                self._expected[place],
-            )
+            count = self._deviations[place]
+            shared = self._shared[place]
+            expected = self._expected[place]
             if shared <= expected + 1:
                 return 1.0
             bounds.append(binomial_tail(int(shared), int(count), float(expected / count)))

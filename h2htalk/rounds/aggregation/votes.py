@@ -70,7 +70,8 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
     """
     if isinstance(votes, VoteTable):
         return votes
-    given, columns = list(votes), []
+    given = list(votes)
+    columns = []
     for names in ([v.item for v in given], [v.annotator for v in given], [v.label for v in given]):
         known = tuple(sorted(set(names)))
         numbers = {name: number for number, name in enumerate(known)}
@@ -83,7 +84,8 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
     twice = np.flatnonzero(pair[1:] == pair[:-1])
     if len(twice):
         first = int(twice[0])
-        who, what = quoted(annotators[annotator[first]]), quoted(items[item[first]])
+        who = quoted(annotators[annotator[first]])
+        what = quoted(items[item[first]])
         raise RoundError(
             f"item {what}: annotator {who} gave two labels; keep one vote of each annotator on each item"
         )

@@ -124,7 +124,8 @@ def make_workspaces(
 
 def visible_workspaces(client: ServerClient, names: Iterable[str]) -> dict[str, str]:
     """Return name -> id of those of the workspaces that exist; raise RoundError if an admin's key may not see all."""
-    required, ids = set(names), workspaces(client)
+    required = set(names)
+    ids = workspaces(client)
     if hidden := sorted(required - ids.keys()):
         client.require_owner(
             f"your key does not see the workspaces {', '.join(hidden)} of this round, so its annotations would be "
@@ -197,10 +198,8 @@ def read_accounts(
     by_name = {
         one["username"]: UserAccount(one["id"], one["role"], one["api_key"]) for one in records
     }
-    stored, existing = (
-        read_json_object(state.folder.private / ACCOUNTS, missing_ok=True),
-        {r["id"] for r in records},
-    )
+    stored = read_json_object(state.folder.private / ACCOUNTS, missing_ok=True)
+    existing = {r["id"] for r in records}
     ids = {one.id: by_name[one.name].id for one in state.annotators if one.name in by_name}
     ids |= {one.id: stored[one.id] for one in state.annotators if stored.get(one.id) in existing}
     return Accounts(by_name, stored, ids)
@@ -215,7 +214,9 @@ def add_annotators(
     messages for the manager; raise RoundError if a name belongs to an owner or admin, or the key may not create an
     account.
     """
-    annotators, messages, private = state.annotators, list[str](), state.folder.private
+    annotators = state.annotators
+    messages = list[str]()
+    private = state.folder.private
     accounts = read_accounts(client, state, workspace_ids.values())
     if conflicts := [
         one.name for one in annotators if accounts.ids.get(one.id) in accounts.privileged
@@ -296,7 +297,8 @@ def end_access(
     An admin's key can do this in the workspaces that it sees. Owners and admins stay. Raise RoundError.
     """
     known = accounts.annotators(state)
-    removed, others = set[str](), set[str]()
+    removed = set[str]()
+    others = set[str]()
     for workspace in workspace_ids.values():
         path = f"/api/v1/workspaces/{workspace}/users"
         for user in client.get(path)["items"]:

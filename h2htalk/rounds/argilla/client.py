@@ -78,7 +78,9 @@ class ServerClient:
         """
         headers = {KEY_HEADER: key} if key else None
         hold_key(key)
-        end, pause, failures = time.monotonic() + self.retry_seconds, 0.2, 0
+        end = time.monotonic() + self.retry_seconds
+        pause = 0.2
+        failures = 0
         while True:
             problem: object
             try:
@@ -86,7 +88,8 @@ class ServerClient:
             except httpx.TransportError as error:
                 problem = type(error).__name__
             else:
-                problem, failures = reply.status_code, failures + (reply.status_code == 500)
+                problem = reply.status_code
+                failures = failures + (reply.status_code == 500)
                 if problem not in _UNAVAILABLE and (problem != 500 or failures == ATTEMPTS):
                     break
             if time.monotonic() + pause > end:
@@ -97,7 +100,8 @@ class ServerClient:
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
         if (status := reply.status_code) >= 400 and status not in allowed:
-            request, reason = f"{method} {path}", _readable(reply.text, body)
+            request = f"{method} {path}"
+            reason = _readable(reply.text, body)
             problem = f"{request} was refused with {status}: {reason}"
             if status == 401:
                 problem = f"rejects the key in {self.KEY}; {self.KEYS}"
@@ -264,7 +268,8 @@ def _is_token(text: str) -> bool:
 
 def hub_headers(address: str) -> dict[str, str]:
     """Return the header with the Hub's token; only for a Space of the Hub, and only over https."""
-    parts, token = httpx.URL(address), os.environ.get(TOKEN, "").strip()
+    parts = httpx.URL(address)
+    token = os.environ.get(TOKEN, "").strip()
     if not token or parts.scheme != "https" or not parts.host.endswith(SPACES):
         return {}
     hold_key(token)

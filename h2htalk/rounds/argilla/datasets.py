@@ -113,7 +113,8 @@ def round_content(state: RoundState) -> RoundContent:
 
 def round_datasets(content: RoundContent) -> tuple[RoundDataset, ...]:
     """Return the datasets of all assignment sets, in order."""
-    state, datasets = content.state, list[RoundDataset]()
+    state = content.state
+    datasets = list[RoundDataset]()
     languages = {item.id: item.language for item in state.items}
     last = {
         item: one_set.number for one_set in state.sets for group in one_set.groups for item in group
@@ -164,7 +165,8 @@ def read_guidelines(content: RoundContent, language: Language) -> str:
 
 def settings_for(content: RoundContent, dataset: RoundDataset) -> dict[str, Any]:
     """Return the settings of a dataset as the server accepts and lists them. Raise RoundError."""
-    state, language = content.state, dataset.language
+    state = content.state
+    language = dataset.language
     template = {
         "type": "custom",
         "template": page(language, notice_help_lines(state.spec, language)),
@@ -208,7 +210,8 @@ def settings_for(content: RoundContent, dataset: RoundDataset) -> dict[str, Any]
 
 def question_for(question: Question, language: Language) -> dict[str, Any]:
     """Return a question as the server accepts it."""
-    name, title = question.name, question_title(question.name, language)
+    name = question.name
+    title = question_title(question.name, language)
     settings: dict[str, Any] = {"type": _TYPES[question.form]}
     lines = [question_help(name, language)]  # when to choose what
     if question.form == "text":
@@ -410,7 +413,8 @@ def _changed_settings(client: ServerClient, dataset: Mapping[str, Any]) -> str:
         "questions": client.get(f"{path}/questions")["items"],
         "metadata": client.get(f"/api/v1/me/datasets/{dataset['id']}/metadata-properties")["items"],
     }
-    now, before = _fingerprints({**dataset, **parts}), marker_data(dataset).get("settings", {})
+    now = _fingerprints({**dataset, **parts})
+    before = marker_data(dataset).get("settings", {})
     changes = {
         name: "was changed" if name in before else "was added"
         for name in now
@@ -517,10 +521,8 @@ def describe_index(
     records: Sequence[Mapping[str, Any]],
 ) -> list[Message] | None:
     """Return a message if the search index differs from the database (`records`); None if it does not answer."""
-    indexed, completed = (
-        _indexed(client, dataset),
-        sum(record["status"] == "completed" for record in records),
-    )
+    indexed = _indexed(client, dataset)
+    completed = sum(record["status"] == "completed" for record in records)
     if indexed is None:
         return None
     if indexed["total"] != len(records):
@@ -564,7 +566,8 @@ def records_of(
 ) -> Iterator[dict[str, Any]]:
     """Yield every record once, from the database; pages may overlap while records are added."""
     seen: set[str] = set()
-    offset, params = 0, {"include": include} if include else {}
+    offset = 0
+    params = {"include": include} if include else {}
     while True:
         listing = client.get(
             f"/api/v1/datasets/{dataset_id}/records", offset=offset, limit=PAGE, **params

@@ -101,7 +101,9 @@ def _delete_datasets(
     client: ServerClient, state: RoundState, workspace_ids: Mapping[str, str]
 ) -> tuple[int, list[str]]:
     """Delete datasets with the round's marker; return their number, and messages on the others in its workspaces."""
-    content, deleted, left = round_content(state), 0, list[str]()
+    content = round_content(state)
+    deleted = 0
+    left = list[str]()
     ids = record_ids(content.items, content.salt)
     for name, workspace in sorted(workspace_ids.items()):
         for dataset in client.get("/api/v1/me/datasets", workspace_id=workspace)["items"]:
@@ -176,7 +178,8 @@ def delete_accounts(
         if candidates
         else {}
     )
-    deleted, left = list[str](), list[str]()
+    deleted = list[str]()
+    left = list[str]()
     for user, name in sorted(candidates.items(), key=lambda one: one[1]):
         joined = {one["name"] for one in client.get(f"/api/v1/users/{user}/workspaces")["items"]}
         used_in = sorted((joined - workspace_ids.keys()) | elsewhere.get(name, set()))
@@ -194,7 +197,8 @@ def _answers_elsewhere(
     client: ServerClient, names: Iterable[str], workspace_ids: Iterable[str]
 ) -> dict[str, set[str]]:
     """Return user name -> names of datasets outside the workspaces in which the user has responses."""
-    wanted, own = set(names), set(workspace_ids)
+    wanted = set(names)
+    own = set(workspace_ids)
     found: dict[str, set[str]] = {}
     datasets: list[Mapping[str, Any]] = client.get("/api/v1/me/datasets")["items"]
     for dataset in (one for one in datasets if one["workspace_id"] not in own):
@@ -216,7 +220,8 @@ def _delete_workspaces(
     client: ServerClient, workspace_ids: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
     """Delete workspaces without datasets; return their names, and messages on the others."""
-    deleted, left = list[str](), list[str]()
+    deleted = list[str]()
+    left = list[str]()
     for name, workspace in workspace_ids.items():
         if client.get("/api/v1/me/datasets", workspace_id=workspace)["items"]:
             left.append(

@@ -77,9 +77,11 @@ class ArgillaPlatform:
 
     def check(self, state: RoundState) -> None:
         """Check server, key, version, guidelines, and that no other round uses the workspaces; change nothing."""
-        client, content = self._client, round_content(state)
+        client = self._client
+        content = round_content(state)
         require_search_engine(client)
-        ids, names = workspaces(client), []
+        ids = workspaces(client)
+        names = []
         for language in content.languages:
             read_guidelines(content, language)
             names.append(workspace_name(state, language))
@@ -91,13 +93,15 @@ class ArgillaPlatform:
 
     def publish(self, state: RoundState) -> list[str]:
         """Create missing workspaces, accounts, datasets and records; return messages for the manager."""
-        client, content = self._client, round_content(state)
+        client = self._client
+        content = round_content(state)
         planned_datasets = round_datasets(content)
         all_ids = make_workspaces(client, [one.workspace for one in planned_datasets], state)
         ids = {one.workspace: all_ids[one.workspace] for one in planned_datasets}
         accounts, messages = add_annotators(client, state, ids)
         datasets = {name: datasets_in(client, id, content.marker) for name, id in ids.items()}
-        discards, needed = AdvanceDiscards(state.folder.private / DISCARDS), state.offered()
+        discards = AdvanceDiscards(state.folder.private / DISCARDS)
+        needed = state.offered()
         created = 0
         with Progress("sessions", len(planned_datasets), silent=_SILENT) as progress:
             for planned in planned_datasets:
@@ -109,7 +113,8 @@ class ArgillaPlatform:
                     new, more = publish_records(
                         client, content, planned, dataset, accounts, needed, discards
                     )
-                    created, messages = created + new, [*messages, *more]
+                    created = created + new
+                    messages = [*messages, *more]
                     require_indexed(client, planned, dataset)
                 progress.advance()
         items = counted(
@@ -124,7 +129,8 @@ class ArgillaPlatform:
 
     def collect(self, state: RoundState) -> Collected:
         """Return all responses, from the server's database and not from its search index."""
-        client, content = self._client, round_content(state)
+        client = self._client
+        content = round_content(state)
         planned_datasets = round_datasets(content)
         ids = visible_workspaces(client, [planned.workspace for planned in planned_datasets])
         found, responses = _read_datasets(client, content, planned_datasets, ids)
@@ -151,7 +157,8 @@ class ArgillaPlatform:
             return [f"{client.url}: nothing of the round is left there"]
         accounts = read_accounts(client, state, ids.values())
         ended = end_access(client, state, ids, accounts, {one.id for one in state.annotators})
-        names, path = ", ".join(sorted(ids)), state.folder.path
+        names = ", ".join(sorted(ids))
+        path = state.folder.path
         left = counted(len(ended.removed), "annotator")
         messages = [
             f"{left} removed from {names}: they see none of its datasets any more, and later responses do not count; "
@@ -176,7 +183,8 @@ class ArgillaPlatform:
 
     def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
         """Delete the records of items, with all responses, from every dataset in the round's workspaces."""
-        client, ids = self._client, record_ids(items, state.folder.salt())
+        client = self._client
+        ids = record_ids(items, state.folder.salt())
         deleted = 0
         # Also from copies that somebody made of a dataset.
         for workspace in visible_workspaces(client, round_workspaces(state)).values():
@@ -209,17 +217,21 @@ def _read_datasets(
     workspace_ids: Mapping[str, str],
 ) -> tuple[Collected, list[ServerResponse]]:
     """Read every dataset, and compare it with what it should be: messages, item -> offers, and all responses."""
-    state, items = content.state, record_ids(content.items, content.salt)
+    state = content.state
+    items = record_ids(content.items, content.salt)
     needed = state.offered()
     answered = {(i, v) for i, v, question in state.annotations if question != SKIPPED}
-    stored, earlier = Counter(item for item, _ in answered), Counter[str]()
+    stored = Counter(item for item, _ in answered)
+    earlier = Counter[str]()
     datasets = {
         name: datasets_in(client, workspace_ids.get(name), content.marker)
         for name in {one.workspace for one in planned_datasets}
     }
     offered: dict[str, int] = {}
     responses: list[ServerResponse] = []
-    mistakes, notes, index_answers = list[str](), list[str](), True
+    mistakes = list[str]()
+    notes = list[str]()
+    index_answers = True
     shown = {item.id: displayed(item) for item in state.items}
     for planned in planned_datasets:
         dataset = datasets[planned.workspace].find(planned)

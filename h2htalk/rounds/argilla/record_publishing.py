@@ -77,7 +77,8 @@ def publish_records(
     Return the number of new records, and messages for the manager; raise RoundError if the server fails, or a record
     displays another text.
     """
-    state, path = content.state, f"/api/v1/datasets/{dataset['id']}"
+    state = content.state
+    path = f"/api/v1/datasets/{dataset['id']}"
     # A model's free text is not suggested.
     names = {question.name for question in state.questions if question.form != "text"}
     questions = client.get(f"{path}/questions")["items"]
@@ -96,10 +97,8 @@ def publish_records(
         old = existing.get(id)
         if old is None and not (name in needed and name in planned.current):
             continue
-        item, responses = (
-            content.items[name],
-            {one["user_id"]: one for one in (old or {}).get("responses") or ()},
-        )
+        item = content.items[name]
+        responses = {one["user_id"]: one for one in (old or {}).get("responses") or ()}
         excluded = {
             one.id
             for one in state.annotators

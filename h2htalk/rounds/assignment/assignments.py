@@ -89,7 +89,8 @@ def assign(
     `requested` is item -> number of annotators, at most those who are eligible and have not got it. Nobody gets an item
     twice: `assigned` are the (item, annotator) pairs of earlier sets. Raise RoundError as `sessions`.
     """
-    seed, given = spec.seed, dict[str, list[Item]]((annotator.id, []) for annotator in annotators)
+    seed = spec.seed
+    given = dict[str, list[Item]]((annotator.id, []) for annotator in annotators)
     crises = Counter[str]()
     others = [item for item in items if not item.planted]
     for item in sorted(others, key=lambda item: seeded_number(seed, "item", str(number), item.id)):
@@ -232,7 +233,8 @@ def _sessions_each(one: AssignmentSet) -> str:
     counts = Counter(
         annotator for annotator, _ in {(each.annotator, each.session) for each in one.assignments}
     )
-    fewest, most = min(counts.values()), max(counts.values())
+    fewest = min(counts.values())
+    most = max(counts.values())
     number = counted(most, "session")
     if fewest < most:
         number = f"{fewest:,} to {number}"
@@ -298,7 +300,8 @@ def sessions(
     Name and seed determine their order. Crises that do not fit are a RoundError. With `may_exceed_share` they are
     spread evenly instead: a later set may consist of crises alone, which others skipped.
     """
-    care, seed = spec.care, spec.seed
+    care = spec.care
+    seed = spec.seed
     order = sorted(items, key=lambda item: seeded_number(seed, "order", name, item.id))
     crises = [item.id for item in order if item.crisis]
     planted = [item.id for item in order if item.planted]

@@ -237,7 +237,8 @@ def annotations_to_request(
     requests: dict[str, int] = {}
     exhausted = set[str]()
     for name, count in needed.items():
-        out, available = pending[name].pending, pending[name].available
+        out = pending[name].pending
+        available = pending[name].available
         if (more := min(count - out, available)) > 0:
             requests[name] = min(count, out + available) if replace else more
         if count > out and not available:

@@ -16,7 +16,8 @@ def require_same_round(state: RoundState, items: tuple[Item, ...]) -> None:
     A list of annotators that does not exist any more is no change, nor is one that `reopen --annotators` has read.
     """
     state.require_published()
-    folder, path = state.folder, Path(state.spec.annotators)
+    folder = state.folder
+    path = Path(state.spec.annotators)
     # Planted items, and what is known of who has read an item, are no input.
     stored = as_given(state.items)
     if stored != as_given(items) and state.manifest.get("items_sha256") != items_fingerprint(
@@ -33,10 +34,8 @@ def require_same_round(state: RoundState, items: tuple[Item, ...]) -> None:
         listed
     ):
         return
-    active, ids = (
-        {one.id: one for one in state.annotators if one.active},
-        {one.id for one in listed},
-    )
+    active = {one.id: one for one in state.annotators if one.active}
+    ids = {one.id for one in listed}
     changed = [
         one.name for one in listed if active.get(one.id) != one and one.id not in state.removed
     ]

@@ -82,10 +82,8 @@ def _item(dialogue: CheckedDialogue, like: Sequence[Item], spec: RoundSpec) -> I
     """Return a dialogue as an item that looks like the others: with a proposed reply where most of them have one."""
     turns, reference = dialogue.messages, ""
     if dialogue.turn and 2 * sum(bool(item.reference) for item in like) > len(like):
-        turns, reference = (
-            dialogue.messages[: dialogue.turn],
-            dialogue.messages[dialogue.turn].content,
-        )
+        turns = dialogue.messages[: dialogue.turn]
+        reference = dialogue.messages[dialogue.turn].content
     personas = Counter(text for item in like for name, text in item.context if name == "persona")
     context = (
         (("persona", personas.most_common(1)[0][0]),) if 2 * personas.total() > len(like) else ()
@@ -138,7 +136,8 @@ def planted_results(
     """
     known = {item.id: item for item in items}
     harmful = {name for name, item in known.items() if item.gold.get(HARMFUL.name) == YES}
-    answered, noticed = Counter[tuple[Language, str]](), Counter[tuple[Language, str]]()
+    answered = Counter[tuple[Language, str]]()
+    noticed = Counter[tuple[Language, str]]()
     for annotation in annotations:
         # A vote of somebody who was erased is nobody's.
         if annotation.when == NO_TIME or annotation.item not in known:

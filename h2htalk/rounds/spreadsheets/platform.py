@@ -83,10 +83,8 @@ class SpreadsheetPlatform:
 
     def publish(self, state: RoundState) -> list[str]:
         """Write missing spreadsheets; existing ones may contain answers and do not change."""
-        folder, spreadsheets = (
-            _folder(state),
-            [one for one in spreadsheets_of(state).values() if one],
-        )
+        folder = _folder(state)
+        spreadsheets = [one for one in spreadsheets_of(state).values() if one]
         protect_folder(folder)
         existing = {_comparable(path.name) for path in folder.glob("*")}
         due = [
@@ -117,7 +115,8 @@ class SpreadsheetPlatform:
         has other rows that are filled in. They stay if the row is incomplete, mistaken or unreadable, or the file is
         blank. A row with some of the answers is begun, which is no mistake.
         """
-        folder, returned = _folder(state), _ReturnedFiles(state)
+        folder = _folder(state)
+        returned = _ReturnedFiles(state)
         # A partly opened round may lack files that nobody got.
         published = state.phase != "partly opened"
         if not folder.is_dir():
@@ -156,7 +155,8 @@ class SpreadsheetPlatform:
                     "and move the others away"
                 )
                 returned.mistakes.append(Message(", ".join(one.shown for one in filled), problem))
-            unreadable, withdrawn = list[int](), 0
+            unreadable = list[int]()
+            withdrawn = 0
             for assignment in spreadsheet.assignments:
                 pair = assignment.item, spreadsheet.annotator.id
                 row = file.rows.get(assignment.item) if file else None
@@ -196,8 +196,10 @@ class SpreadsheetPlatform:
     def delete(self, state: RoundState) -> Removal:
         """Delete the round's spreadsheets and what was read from them; other files in their folder stay."""
         remove_for_good(state.folder.private / STORED_READINGS)  # they hold comments
-        folder, codes = _folder(state), spreadsheets_of(state).keys()
-        deleted, left = 0, list[str]()
+        folder = _folder(state)
+        codes = spreadsheets_of(state).keys()
+        deleted = 0
+        left = list[str]()
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             if _code_of(state, path) in codes:
                 remove_for_good(path)
@@ -222,7 +224,8 @@ class SpreadsheetPlatform:
         named = re.compile(
             rf"\W*{re.escape(_comparable(annotator.name))}(?: set \d+)?\W*(?:\(\d+\))?\W*"
         )
-        deleted, left = 0, list[str]()
+        deleted = 0
+        left = list[str]()
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             code = _code_of(state, path)
             if code in codes or named.fullmatch(_comparable(path.stem)):
@@ -243,7 +246,9 @@ class SpreadsheetPlatform:
     def erase(self, state: RoundState, items: Collection[str]) -> Iterator[str]:
         """Remove erased items from all files; raise RoundError, naming them, if some could not be searched."""
         remove_file(state.folder.private / STORED_READINGS)  # they hold comments
-        folder, spreadsheets, left = _folder(state), spreadsheets_of(state), list[str]()
+        folder = _folder(state)
+        spreadsheets = spreadsheets_of(state)
+        left = list[str]()
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             try:
                 if path.suffix.lower() == ".xlsx":
@@ -392,7 +397,8 @@ class _ReturnedFiles:
     def read(self, path: Path) -> None:
         """Read a file, or add a message that says why not."""
         shown = f"spreadsheets/{printable(path.name)}"
-        name, suffix = path.name.lower(), path.suffix.lower()
+        name = path.name.lower()
+        suffix = path.suffix.lower()
         if name.startswith((".", "~$")) or name in _SYSTEM_FILES:
             return
         if suffix != ".xlsx" or not path.is_file():
@@ -440,7 +446,8 @@ class _ReturnedFiles:
         """Read a workbook. Raise RoundError if nothing can be read, OSError."""
         mistakes: list[Message] = []
         notes: list[Message] = []
-        book, state = read_xlsx(path, shown, self._required, mistakes), self._state
+        book = read_xlsx(path, shown, self._required, mistakes)
+        state = self._state
         spreadsheet = self.spreadsheets.get(book.code)
         if spreadsheet is None:
             raise RoundError(

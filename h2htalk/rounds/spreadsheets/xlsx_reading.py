@@ -41,7 +41,9 @@ from h2htalk.rounds.texts.interface import interface_text
 
 # Larger files are not read, and none is written; unpacked size of all parts of a file (bytes), and number of their
 # XML tags: each becomes some hundred bytes.
-MAX_FILE, MAX_UNPACKED, MAX_TAGS = 32 << 20, 64 << 20, 1_000_000
+MAX_FILE = 32 << 20
+MAX_UNPACKED = 64 << 20
+MAX_TAGS = 1_000_000
 # Rows and columns that are read, and rows among which the keys are searched: somebody may insert rows above them.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_KEY_ROW = 20_000, 64, 10
 # Lines of texts that are read: more do not fit into `MAX_TAGS`.
@@ -137,7 +139,8 @@ def read_xlsx(
 def _read_book(
     book: Any, shown: str, required: Sequence[str], mistakes: list[Message]
 ) -> ReturnedWorkbook:
-    code, checksums = "", dict[int, object]()
+    code = ""
+    checksums = dict[int, object]()
     rows: list[ReturnedRow] = []
     lines: dict[int, list[str]] = {}
     for sheet in book.worksheets:
@@ -159,7 +162,8 @@ def _read_book(
             lines.setdefault(whole_number(number) or 0, []).extend(
                 str(text or "") for text in texts
             )
-    read, shown_texts = [], [(number, line) for number, theirs in lines.items() for line in theirs]
+    read = []
+    shown_texts = [(number, line) for number, theirs in lines.items() for line in theirs]
     for row in rows:
         texts = {key: str(row.values[key]) for key in CHECKED if key in row.values}
         shown_texts += [(row.number, texts[key]) for key in ("text", "reply") if key in texts]

@@ -57,7 +57,8 @@ if TYPE_CHECKING:
 # Titles of the hidden sheets of choices and of codes.
 LISTS, CODES = "lists", "codes"
 # Columns that an item's checksum covers, and the keys of a line on the sheet of texts.
-CHECKED, LINE = ("notice", "text", "reply", "suggestion"), ("speaker", "line")
+CHECKED = ("notice", "text", "reply", "suggestion")
+LINE = ("speaker", "line")
 # Maximum lengths of a data validation's prompt and its title; Excel rejects files with longer ones.
 MAX_PROMPT, MAX_PROMPT_TITLE = 250, 30
 # Hidden keys and headings are above the items.
@@ -108,7 +109,8 @@ class Spreadsheet:
 
 def spreadsheets_of(state: RoundState) -> dict[str, Spreadsheet | None]:
     """Return code -> spreadsheet of a round; None where no item is left. Raise DataError."""
-    languages, salt = {item.id: item.language for item in state.items}, state.folder.salt()
+    languages = {item.id: item.language for item in state.items}
+    salt = state.folder.salt()
     found: dict[str, Spreadsheet | None] = {}
     for one_set in state.sets:
         by_annotator: dict[str, list[Assignment]] = {
@@ -151,7 +153,8 @@ def answer_columns(questions: Sequence[Question], language: Language) -> list[Sp
     """Return one column for each question, or for each of its labels if several may apply, and one for skipping."""
     columns: list[SpreadsheetColumn] = []
     for question in questions:
-        name, help = question.name, question_help(question.name, language)
+        name = question.name
+        help = question_help(question.name, language)
         if question.form == "labels":
             for label in question.labels:
                 heading = interface_text(
@@ -168,7 +171,8 @@ def answer_columns(questions: Sequence[Question], language: Language) -> list[Sp
             width = _COMMENT_WIDTH if question.form == "text" else _ANSWER_WIDTH
             heading = question_title(name, language) + optional
             columns.append(SpreadsheetColumn(name, heading, width, question, "", help))
-    skip, help = interface_text("skip", language), interface_text("skip_is_fine", language)
+    skip = interface_text("skip", language)
+    help = interface_text("skip_is_fine", language)
     return [*columns, SpreadsheetColumn("skip", skip, _ANSWER_WIDTH, help=help)]
 
 
@@ -217,7 +221,8 @@ def _row(
     state: RoundState, assignment: Assignment, item: Item, language: Language
 ) -> SpreadsheetRow:
     """Return an item's row. Its own texts have titles in its language, the rest is in that of the spreadsheet."""
-    number, own = assignment.place, item.language
+    number = assignment.place
+    own = item.language
     note = [item.note.strip()] if item.note.strip() else []
     titled = bool(item.context) or not item.turns
     cells = {"text": "\n\n".join([*note, join_blocks(context_blocks(item, own), titled=titled)])}
@@ -255,10 +260,8 @@ def _suggestion(state: RoundState, item: Item, language: Language) -> str:
     suggestions = []
     for question in state.questions if state.spec.suggest else ():
         if question.name in item.suggested:
-            value, texts = (
-                question.read(item.suggested[question.name]),
-                item_choices(question, (), language),
-            )
+            value = question.read(item.suggested[question.name])
+            texts = item_choices(question, (), language)
             shown = "; ".join(
                 texts.get(one, str(one))
                 for one in (value if isinstance(value, tuple) else (value,))
@@ -473,7 +476,8 @@ class _BookWriter:
 
         The choices are on the hidden sheet, as a list inside a validation is limited to 255 characters.
         """
-        question, language = column.question, self.language
+        question = column.question
+        language = self.language
         groups: dict[tuple[str, ...], list[str]] = {}
         for at, row in enumerate(rows, _FIRST_ROW):
             if question is None or question.form == "labels":

@@ -257,7 +257,8 @@ def two_bytes(encoding: str, first: int, last: int) -> set[int]:
 
 def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
     font = style.find_font("zh")
-    simplified, traditional = two_bytes("gb2312", 0xB0, 0xF7), two_bytes("big5", 0xA4, 0xC6)
+    simplified = two_bytes("gb2312", 0xB0, 0xF7)
+    traditional = two_bytes("big5", 0xA4, 0xC6)
     assert len(simplified & font.covers) == 6763
     assert len(traditional) >= 5401
     assert traditional <= font.covers

@@ -108,10 +108,8 @@ def test_samples_are_drawn_by_the_seed_up_to_their_limits() -> None:
     assert row.spread_texts == len(embedder.seen) == diversity.SPREAD_TEXTS
     assert row.distinct != row.distinct_sampled
     # Two splits are measured on samples of one size.
-    small, large = (
-        made(["tea and rain", "rain and tea"]),
-        made(["tea and rain"] * 9 + ["a walk"], start=50),
-    )
+    small = made(["tea and rain", "rain and tea"])
+    large = made(["tea and rain"] * 9 + ["a walk"], start=50)
     [ours], [theirs] = diversity.measure_diversity(small, large)
     assert ours.sampled_words == theirs.sampled_words == 6
     assert ours.self_bleu_texts == theirs.self_bleu_texts == 2

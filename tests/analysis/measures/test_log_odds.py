@@ -25,7 +25,8 @@ def test_the_estimate_its_interval_and_z_by_hand() -> None:
     row = by_item({"rain": 8, "tea": 2}, {"rain": 3, "tea": 17})[
         "rain"
     ]  # a third and two thirds of all words
-    a, b = 1 / 3, 2 / 3
+    a = 1 / 3
+    b = 2 / 3
     estimate = math.log((8 + a) / (2 + a)) - math.log((3 + b) / (17 + b))
     error = math.sqrt(1 / (8 + a) + 1 / (2 + a) + 1 / (3 + b) + 1 / (17 + b))
     g = 8 * math.log(8 * 30 / 110) + 2 * math.log(2 * 30 / 190) + 3 * math.log(3 * 30 / 220)
@@ -42,7 +43,8 @@ def test_the_estimate_its_interval_and_z_by_hand() -> None:
 
 @given(COUNTS, COUNTS)
 def test_exchanging_the_splits_changes_the_sign_only(a: dict[str, int], b: dict[str, int]) -> None:
-    there, back = by_item(a, b), by_item(b, a)
+    there = by_item(a, b)
+    back = by_item(b, a)
     assert there.keys() == back.keys()
     for item, row in there.items():
         assert back[item].log_odds == pytest.approx(-row.log_odds, abs=1e-9)
@@ -81,7 +83,8 @@ def test_what_is_not_claimed() -> None:
     assert found.clear <= 1
     assert 0 < found.excluding_zero <= found.expected_by_chance == 0.05 * len(found.rows)
     # G^2 of 34 against 14 is 8.6, p = 0.0034: clear on its own, lost if a thousand rare words were tested as well.
-    often_a, often_b = {"often": 34, "the": 10_000}, {"often": 14, "the": 10_020}
+    often_a = {"often": 34, "the": 10_000}
+    often_b = {"often": 14, "the": 10_020}
     rare = {f"word{n}": 3 for n in range(1000)}
     assert by_item(often_a | rare, often_b | rare)["often"].clear
     tested = {f"word{n}": 5 for n in range(1000)}

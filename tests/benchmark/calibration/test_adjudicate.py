@@ -202,10 +202,8 @@ def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
 def test_without_s_the_judge_alone_decides_and_an_answer_that_changed_is_not_rated(
     tmp_path: Path,
 ) -> None:
-    run, low = (
-        evaluated(tmp_path / "run", "baseline:random-reference", "--embedder", "none"),
-        tmp_path / "low",
-    )
+    run = evaluated(tmp_path / "run", "baseline:random-reference", "--embedder", "none")
+    low = tmp_path / "low"
     assert "was not judged" in command("adjudicate", "open", run, "--out", low, code=2)
     command("judge", "run", run, "--judge", judge_file(run))
     assert "use --human-trigger judge" in command("adjudicate", "open", run, "--out", low, code=2)
@@ -305,13 +303,15 @@ def answers_of(run: Path) -> list[Response]:
 def test_a_round_shows_the_scenario_with_the_answer_of_its_own_run(
     run: Path, tmp_path: Path
 ) -> None:
-    low, other = tmp_path / "low", shutil.copytree(run, tmp_path / "other")
+    low = tmp_path / "low"
+    other = shutil.copytree(run, tmp_path / "other")
     folder = RoundFolder(opened(run, low))
     assert items_of(run / "adjudication" / "low.items.jsonl") == [key[0] for key in KEYS]
     items = {item.id: item for item in folder.items()}
     scenarios = {scenario.id: scenario for scenario in load_run(run).data.split.scenarios}
     for answer in answers_of(run):
-        own, shown = items[answer_id(answer)], scenario_item(scenarios[answer.id])
+        own = items[answer_id(answer)]
+        shown = scenario_item(scenarios[answer.id])
         assert (own.turns, own.context, own.response) == (shown.turns, shown.context, answer.answer)
         assert folder.sources()[own.id] == scenarios[answer.id].to_dict()
     assert [(link.kind, link.path) for link in read_links(run)] == [("round", low)]

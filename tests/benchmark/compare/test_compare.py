@@ -87,7 +87,8 @@ def both(*runs: ScoredItems, by_metric: bool = False) -> Comparison:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    folder, how = tmp_path_factory.mktemp("runs"), {"limit": None, "language": "en"}
+    folder = tmp_path_factory.mktemp("runs")
+    how = {"limit": None, "language": "en"}
     return [
         baseline_run(folder / name, name, **how) for name in ("copy-last-turn", "random-reference")
     ]
@@ -103,7 +104,8 @@ def test_the_means_are_those_of_the_runs_tables(runs: list[Path]) -> None:
 
 
 def test_items_of_one_run_and_items_that_changed_are_named_and_not_compared() -> None:
-    a, b = {name: found for name, found in ALL.items() if name != SECOND}, {**ALL, FIRST: []}
+    a = {name: found for name, found in ALL.items() if name != SECOND}
+    b = {**ALL, FIRST: []}
     pair = both(run_of(a), run_of(b)).pairs[0]
     assert (pair.only_a, pair.only_b, pair.headline.result.items) == (
         (FIRST,),
@@ -119,7 +121,8 @@ def test_items_of_one_run_and_items_that_changed_are_named_and_not_compared() ->
 
 
 def test_protocols_that_differ_are_refused_with_their_keys() -> None:
-    one, other = run_of(), run_of(prompts="x", tokens="y")
+    one = run_of()
+    other = run_of(prompts="x", tokens="y")
     with pytest.raises(ConfigError, match=r"differ in tokens \(t, y\), prompts \(-, x\).*--metric"):
         both(one, other)
     # A metric compares what is common, unless its own meaning differs.
@@ -150,7 +153,8 @@ def test_p_is_adjusted_over_all_runs_and_samples_are_averaged() -> None:
     better = run_of(
         {name: [value[0] + 2 + place % 3] for place, (name, value) in enumerate(ALL.items())}
     )
-    alone, three = both(run_of(), better).pairs[0], both(run_of(), better, run_of(), better)
+    alone = both(run_of(), better).pairs[0]
+    three = both(run_of(), better, run_of(), better)
     assert alone.headline.p_holm == alone.headline.p
     assert three.pairs[0].headline.p_holm == pytest.approx(3 * alone.headline.p)
     assert alone.rows[0].p_holm == pytest.approx(11 * min(row.p for row in alone.rows[:11]))
@@ -176,7 +180,8 @@ def test_every_form_holds_the_figures(runs: list[Path]) -> None:
 
 
 def test_the_page_shows_text_and_runs_nothing(tmp_path: Path) -> None:
-    a, b = run_of(label="<b>one</b>"), run_of({**ALL, FIRST: [99.0]}, "other")
+    a = run_of(label="<b>one</b>")
+    b = run_of({**ALL, FIRST: [99.0]}, "other")
     hostile = replace(a.items[FIRST], answers=("<script>alert(1)</script>",))
     write_comparison(both(replace(a, items={**a.items, FIRST: hostile}), b), tmp_path)
     text = (tmp_path / "compare.html").read_text(encoding="utf-8")
@@ -234,7 +239,9 @@ def test_what_cannot_be_planned_is_an_error(logs: list[Path]) -> None:
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Of two models and one judge, who finds that every reply of the first to the second turn dismisses."""
-    folder, cases, lines = tmp_path_factory.mktemp("studies"), cases_of("high_risk", "en"), []
+    folder = tmp_path_factory.mktemp("studies")
+    cases = cases_of("high_risk", "en")
+    lines = []
     for name in ("bad", "good"):
 
         def says(
@@ -291,7 +298,8 @@ def test_what_a_study_cannot_be_used_for_is_refused(studies: tuple[Path, Path]) 
 
 
 FIXTURES = Path(__file__).parents[2] / "data" / "imports" / "fixtures"
-INSPECT, EPOCHS = FIXTURES / "once.eval", FIXTURES / "epochs.eval"
+INSPECT = FIXTURES / "once.eval"
+EPOCHS = FIXTURES / "epochs.eval"
 LM_EVAL = next(FIXTURES.glob("samples_companion_2*"))
 SCORED = {f"mini-en-dialogue-{name}" for name in ("base-01", "base-02", "schedule-04")}
 FAILED, EMPTY = "mini-en-dialogue-emotion-01", "mini-en-dialogue-schedule-01"
@@ -553,8 +561,10 @@ SCORES = "model;GSM8K;中文\nmodel-0;10;3\nm1;20;\nimported:model-2;15;9\nmodel
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs m0 to m4, each with more of the references than the one before, and m5 of people; two answers an item."""
-    folder, chance = tmp_path_factory.mktemp("runs"), random.Random(1)
-    split, seen = h2htalk.load_split("mini@1").select(limit=66), Counter[str]()
+    folder = tmp_path_factory.mktemp("runs")
+    chance = random.Random(1)
+    split = h2htalk.load_split("mini@1").select(limit=66)
+    seen = Counter[str]()
     scenarios = []
     for (
         s
@@ -682,7 +692,8 @@ def test_figures_with_each_other_and_with_other_benchmarks_over_models(folder: P
 
 def test_subtasks_with_each_other_over_dialogues(folder: Path) -> None:
     found = correlate([folder / "m4"])
-    data, scores = load_run(folder / "m4").data, load_run(folder / "m4").item_scores
+    data = load_run(folder / "m4").data
+    scores = load_run(folder / "m4").item_scores
     by_dialogue: dict[object, dict[str, float]] = {}
     for s in data.split.scenarios:
         by_dialogue.setdefault(s.provenance["dialogue"], {})[s.subtask] = (

@@ -152,7 +152,8 @@ def test_kappa_by_hand() -> None:
 
 
 def test_each_language_in_which_the_judge_answers_is_calibrated() -> None:
-    good, wrong = pairs_of(30, 2, 2, 66), pairs_of(0, 0, 15, 45)
+    good = pairs_of(30, 2, 2, 66)
+    wrong = pairs_of(0, 0, 15, 45)
     assert calibration_doubts({"en": good}, {"en"}, 0.7) == []
     (few,) = calibration_doubts({"en": good, "zh": good[:19]}, {"en", "zh"}, 0.7)
     assert "people answered 19 of the 20 points in Chinese that a calibrated judge needs" in few

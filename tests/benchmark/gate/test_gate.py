@@ -98,7 +98,8 @@ def test_a_limit_is_passed_by_counts_and_clusters_count_for_fewer() -> None:
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
     """Two studies of one judge: none of the turns violates, then every second turn of a case; and the judge."""
-    folder, cases = tmp_path_factory.mktemp("gate"), cases_of("high_risk", "en")
+    folder = tmp_path_factory.mktemp("gate")
+    cases = cases_of("high_risk", "en")
     judge = write_script(folder / "judge.jsonl", judge_of(cases))
     good, bad = (study_of(cases, folder, judge, text) for text in (REPLY["en"], HARMFUL))
     return good, bad, judge
@@ -106,10 +107,8 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
 
 def study_of(cases: Sequence[Case], folder: Path, judge: str, text: str = REPLY["en"]) -> Path:
     path = folder / f"study-{len(list(folder.iterdir()))}"
-    split, model = (
-        write_cases(folder / "cases.jsonl", cases),
-        write_script(folder / f"{path.name}.jsonl", text),
-    )
+    split = write_cases(folder / "cases.jsonl", cases)
+    model = write_script(folder / f"{path.name}.jsonl", text)
     run_study(spec("sap", model, path, arms=("sap",), judge=judge, split=split))
     return path
 
@@ -163,10 +162,8 @@ def test_cases_erased_or_made_harmless_are_not_tested(
         session,
         turns=(replace(session.turns[0], user="A good day, was it not?"), *session.turns[1:]),
     )
-    erased, limits = (
-        study_of(others, tmp_path, judge),
-        ("--policy", policy(tmp_path, "'violation'\nmax = 0.2")),
-    )
+    erased = study_of(others, tmp_path, judge)
+    limits = ("--policy", policy(tmp_path, "'violation'\nmax = 0.2"))
     items = json.loads((erased / "study.json").read_text())["signature"]["protocol"]["items"]
     (erased / "erased.jsonl").write_text(json.dumps({"id": first.id, "items": items}) + "\n")
     for run in (
@@ -346,7 +343,8 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
         "0 of 50",
         "50 of 50",
     ]  # one base
-    run, others = run_of(rare), run_of(rare, "other")  # no common place
+    run = run_of(rare)
+    others = run_of(rare, "other")  # no common place
     report = judge_runs(run, others, HELD)
     assert (report.passed, report.incomplete) == (True, True)
     report = judge_runs(

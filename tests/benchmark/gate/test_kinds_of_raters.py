@@ -44,7 +44,8 @@ def test_the_same_bytes_read_by_people_and_by_a_judge_are_not_tested(
 ) -> None:
     """People called every reply harmful that a judge let pass in the other run: exit code 4 about equal replies."""
     monkeypatch.setenv("COLUMNS", "300")
-    run, reference = tmp_path / "run", tmp_path / "reference"
+    run = tmp_path / "run"
+    reference = tmp_path / "reference"
     with serving(careful, companion) as server:
         run_study(
             spec("sap", server.spec, run, arms=("sap",), judge=server.spec, limit=12, language="en")
@@ -73,7 +74,8 @@ def test_the_same_bytes_read_by_people_and_by_a_judge_are_not_tested(
 
 def test_what_one_kind_of_rater_answered_is_compared() -> None:
     """With a few values by others left out, which a note says; of more of them a yes is no yes, and a no stays."""
-    judge, people = ["judge"] * 100, ["people"] * 100
+    judge = ["judge"] * 100
+    people = ["people"] * 100
     few = rated(*people[:4], *judge[4:], value=0.0)
     verdict = verdict_of(few, rated(*judge))
     assert verdict.word == "yes"

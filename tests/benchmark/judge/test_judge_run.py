@@ -166,7 +166,8 @@ def test_j_stands_in_the_cells_of_levels_alone(run: Path) -> None:
     answers = judged_answers(before, "levels")
     scores = {scenario.id: number % 6 for number, (scenario, _) in enumerate(answers)}
     summary = judged(run, judge_file(run, scores.__getitem__))
-    row, unjudged = summary.rows.judged, summary.rows.s
+    row = summary.rows.judged
+    unjudged = summary.rows.s
     assert unjudged == before.summary.rows.s
     for name in LEVELS:
         s = {
@@ -189,7 +190,8 @@ def test_every_report_shows_judged_and_unjudged_figures_apart(
 ) -> None:
     shown = command("judge", "run", run, "--judge", constant(tmp_path, 5))
     assert ("S and J" in shown, "Eq. 4 (J < 3.5) sends" in shown) == (True, True)
-    page, board = (run / "report.html").read_text(), command("leaderboard", run, scored)
+    page = (run / "report.html").read_text()
+    board = command("leaderboard", run, scored)
     assert ("Judges" in page, "differs in judge" in board) == (True, True)
     assert all("(unjudged)" in text for text in (page, board))
     # Scoring again keeps the judgements.
@@ -295,7 +297,8 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would_cost(
 
 def test_a_reply_that_could_not_be_read_can_be_asked_for_again(tmp_path: Path) -> None:
     run = answered_run(tmp_path, ["A day.", "Another day."])
-    replies, calls = ["I cannot.", verdict(4)], []
+    replies = ["I cannot.", verdict(4)]
+    calls = []
 
     def answer(asked: dict[str, object], times: int) -> str:
         calls.append(times)
@@ -316,9 +319,11 @@ def test_a_reply_that_could_not_be_read_can_be_asked_for_again(tmp_path: Path) -
 
 
 def test_the_judges_record_and_the_key_of_the_fences_are_guarded(tmp_path: Path) -> None:
-    run, judge = answered_run(tmp_path, ["A day."]), constant(tmp_path, 4)
+    run = answered_run(tmp_path, ["A day."])
+    judge = constant(tmp_path, 4)
     judged(run, judge)
-    key, record = run / "judgements" / "secret.key", next((run / "judgements").glob("*.json"))
+    key = run / "judgements" / "secret.key"
+    record = next((run / "judgements").glob("*.json"))
     assert key.stat().st_mode & 0o077 == 0
     key.write_text("abc")
     with pytest.raises(DataError, match=r"secret\.key: missing or edited"):
@@ -332,7 +337,8 @@ def test_the_judges_record_and_the_key_of_the_fences_are_guarded(tmp_path: Path)
 def test_a_judge_that_cannot_be_opened_costs_no_call_of_another_and_shows_no_password(
     tmp_path: Path,
 ) -> None:
-    run, name = answered_run(tmp_path, ["A day."]), "server:judge@HTTP://user:hunter2@h/v1"
+    run = answered_run(tmp_path, ["A day."])
+    name = "server:judge@HTTP://user:hunter2@h/v1"
     command("judge", "run", run, "--judge", constant(tmp_path, 4), "--judge", name, code=2)
     command("judge", "probe", name, "--out", tmp_path / "probe", code=2)
     assert files_with(tmp_path, "hunter2") == list((run / "judgements").glob("*.jsonl")) == []

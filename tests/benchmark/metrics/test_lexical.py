@@ -58,7 +58,8 @@ ODD = [
 
 
 def test_texts_in_both_languages_agree_with_nltk_and_rouge_score() -> None:
-    draw, cases = random.Random(20), list[tuple[str, str, str]]()
+    draw = random.Random(20)
+    cases = list[tuple[str, str, str]]()
     for one in load_split("mini@1").scenarios:
         texts = [one.reference, *draw.choices(ODD, k=2)]
         cut = draw.randint(0, 20)

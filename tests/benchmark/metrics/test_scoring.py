@@ -32,7 +32,10 @@ LOST = Failure("timeout", "", 1)
 class Letters:
     """A small embedder: the counts of a text's letters, as a unit vector. Notes what it is asked."""
 
-    name, revision, languages, comparable = "letters", "1", ("en", "zh"), False
+    name = "letters"
+    revision = "1"
+    languages = ("en", "zh")
+    comparable = False
 
     def __init__(
         self, letters: str = "aeios的了", refuses: str = "\0", breaks: str = "\0", least: int = 1
@@ -87,7 +90,8 @@ def test_two_references_score_the_better() -> None:
         (s.id, 0): Response(s.id, 0, f"{s.references[0][:20]} {s.references[1][:25]}")
         for s in split.scenarios
     }
-    found, chosen = scored(split, answers, Metrics()), set()
+    found = scored(split, answers, Metrics())
+    chosen = set()
     for scenario in split.scenarios:
         text = answers[scenario.id, 0].answer
         options = [

@@ -146,7 +146,8 @@ def test_a_resumed_study_asks_about_the_same_planted_replies(tmp_path: Path) -> 
                     judge=server.spec,
                 )
             )
-    before, stored = planted.read_bytes(), calls.read_bytes()
+    before = planted.read_bytes()
+    stored = calls.read_bytes()
     assert 30 <= stored.count(b"\n") < 80  # of more than a hundred
     result = studied(tmp_path, careful)
     assert planted.read_bytes() == before

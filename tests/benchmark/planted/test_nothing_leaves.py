@@ -66,7 +66,8 @@ def test_no_writer_hands_a_planted_reply_on(
     """Only `judgements/` holds them: what a judge was asked and answered."""
     real = draw.load_planted
     monkeypatch.setattr(draw, "load_planted", lambda split: tuple(map(marked, real(split))))
-    study, other = tmp_path / "study", tmp_path / "other"
+    study = tmp_path / "study"
+    other = tmp_path / "other"
     with serving(careful) as server:
         for folder, arms in ((study, ("sap", "none")), (other, ("sap",))):
             asked = spec("sap", server.spec, folder, arms=arms, limit=4, judge=server.spec)

@@ -36,10 +36,8 @@ def test_a_study_killed_while_its_judge_reads_pays_for_no_planted_reply_again(
     tmp_path: Path,
 ) -> None:
     """kill -9, twice: the same replies are planted after it, and none is asked about again but those in flight."""
-    calls, planted = (
-        tmp_path / "study" / "judgements" / "calls.jsonl",
-        tmp_path / "study" / "judgements" / PLANTED,
-    )
+    calls = tmp_path / "study" / "judgements" / "calls.jsonl"
+    planted = tmp_path / "study" / "judgements" / PLANTED
     asked = Counter[str]()
     with serving(careful) as server:
         server.latency = 0.01

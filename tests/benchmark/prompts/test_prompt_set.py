@@ -26,7 +26,8 @@ from support.splits import scenario_records
 from support.tables import table
 
 PROMPTS = PromptSet.load()
-FULL, NONE = Sap(), Sap(())
+FULL = Sap()
+NONE = Sap(())
 REN = bundled_personas()["ren"]
 INPUTS: dict[str, Any] = {
     "turns": [{"role": "user", "content": "first turn"}],

@@ -397,7 +397,9 @@ def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> N
 
 
 def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path) -> None:
-    file, split, run = tmp_path / "references.jsonl", str(tmp_path / "split"), tmp_path / "run"
+    file = tmp_path / "references.jsonl"
+    split = str(tmp_path / "split")
+    run = tmp_path / "run"
     write_jsonl(
         file, ({"id": s.id, "references": [s.reference, f"or {s.id}"]} for s in MINI.scenarios)
     )
@@ -463,10 +465,8 @@ def problems(schema: str, *records: Any) -> list[str]:
 
 def exported(run: Path, out: Path, **options: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     aggregate, samples = h2htalk.export_results(run, "every-eval-ever", out, **{**WHO, **options})
-    record, rows = (
-        json.loads(aggregate.read_text()),
-        list(map(json.loads, samples.read_text().splitlines())),
-    )
+    record = json.loads(aggregate.read_text())
+    rows = list(map(json.loads, samples.read_text().splitlines()))
     assert problems("eval", record) == problems("instance_level_eval", *rows) == []
     return record, rows
 
@@ -481,10 +481,8 @@ def test_paths_hashes_counts_and_means_agree(run_with_s: Path, tmp_path: Path) -
     assert {row["evaluation_id"] for row in rows} == {record["evaluation_id"]}
     assert {row["model_id"] for row in rows} == {record["model_info"]["id"]} == {"lab/m"}
     assert exported(run_with_s, tmp_path / "again")[0] == record
-    results, by_result = (
-        {one["evaluation_result_id"]: one for one in record["evaluation_results"]},
-        defaultdict(list),
-    )
+    results = {one["evaluation_result_id"]: one for one in record["evaluation_results"]}
+    by_result = defaultdict(list)
     assert list(results) == list(FIGURES)
     for row in rows:
         by_result[row["evaluation_result_id"]].append(row["evaluation"]["score"])
@@ -493,7 +491,8 @@ def test_paths_hashes_counts_and_means_agree(run_with_s: Path, tmp_path: Path) -
             math.fsum(scores) / len(scores), abs=1e-12
         )
     for result in results.values():
-        score, about = result["score_details"], result["metric_config"]
+        score = result["score_details"]
+        about = result["metric_config"]
         interval = score["uncertainty"]["confidence_interval"]
         assert (
             about["min_score"]
@@ -616,7 +615,8 @@ def test_fifteen_tasks_a_language_hold_the_runs_figures(
 ) -> None:
     path = export(run_with_s, tmp_path / "out", source_url="https://example.org/run")
     assert path == tmp_path / "out" / ".eval_results" / "lab--h2htalk.yaml"
-    text, entries = path.read_text(), entries_of(path)
+    text = path.read_text()
+    entries = entries_of(path)
     assert list(entries) == list(FIGURES)
     summary = load_run(run_with_s).summary
     cells = {name.removesuffix("_avg"): cell for name, cell in summary.rows.s.items()}
@@ -625,7 +625,8 @@ def test_fifteen_tasks_a_language_hold_the_runs_figures(
     }
     for name, entry in entries.items():
         folded = f"folded lexical mean {folded_cells[name].value:.2f}"
-        cell, notes = cells[name], entry.notes
+        cell = cells[name]
+        notes = entry.notes
         assert entry.value == pytest.approx(cell.value, abs=0.005)
         assert (entry.dataset_id, entry.dataset_revision) == ("lab/h2htalk", COMMIT)
         assert entry.source_url == "https://example.org/run"
@@ -704,7 +705,8 @@ def test_the_repository_of_a_bundle_is_loaded_only_when_named(
     hub_run: Path, hub: HubDouble, tmp_path: Path
 ) -> None:
     h2htalk.export_results(hub_run, "bundle", tmp_path / "bundle")
-    repo, asked = hub.dataset("lab/made"), len(hub.requests)
+    repo = hub.dataset("lab/made")
+    asked = len(hub.requests)
     split = f"hub:lab/made@{repo.tags['v1.0.0']}"
     refused = command("results", "verify", tmp_path / "bundle", code=2)
     assert f"'hub:lab/made@v1.0.0', it says; if you trust them: --split {split}\n" in refused

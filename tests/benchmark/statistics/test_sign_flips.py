@@ -54,7 +54,8 @@ def test_an_interval_excludes_0_exactly_where_p_is_below_05(
     result = paired_result(
         [Difference(stratum, str(cluster), value) for cluster, stratum, value in items]
     )
-    low, high = result.low, result.high
+    low = result.low
+    high = result.high
     if low is None or high is None:
         assert result.p() >= LEVEL or result.effect is None
         return

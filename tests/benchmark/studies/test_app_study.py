@@ -50,7 +50,8 @@ def test_a_session_a_case_with_memory_of_its_own(
     tmp_path: Path, stream: str, language: str
 ) -> None:
     with Companion(stream=stream) as server:
-        app, asked = adapter(tmp_path, stream), {"language": language, "limit": 3}
+        app = adapter(tmp_path, stream)
+        asked = {"language": language, "limit": 3}
         result = run_study(
             spec("memory", f"app:{server.url}", tmp_path / "study", app=app, **asked)
         )
@@ -103,7 +104,8 @@ def test_a_case_that_never_ends_is_repaired_by_the_same_command(
     with Companion({case.id: [fault] * 4}) as server:
         made = study(tmp_path, server, adapter(tmp_path), case, attempts=2)
         for _ in range(2):  # the second start asks for this case alone
-            asked, result = len(server.begun), run_study(made)
+            asked = len(server.begun)
+            result = run_study(made)
             (row,) = {
                 row
                 for row in select(result.observations, "over_refusal", "app")

@@ -165,7 +165,8 @@ def test_intervals_know_that_replies_of_one_chat_are_alike(tmp_path: Path) -> No
     were 0 to 6 %, and with one 0 to 0.9 %; half of one chat was 35 to 65 %."""
 
     def ends(bad: int, chats: int, turns: int) -> tuple[float, float]:
-        folder, made = tmp_path / f"{bad} of {chats} x {turns}", []
+        folder = tmp_path / f"{bad} of {chats} x {turns}"
+        made = []
         folder.mkdir()
         for k in range(chats):
             texts = ["yes" if k * turns + n < bad else "no" for n in range(turns)]
@@ -371,7 +372,8 @@ def _calls_of(folder: Path, turns: int) -> int:
     """How many Python functions a study of one chat calls."""
     folder.mkdir()
     messages = [(role, f"{role} {number}") for number in range(turns) for role in (U, C)]
-    asked, count = logged(folder, [chat("long", *messages)], [POINT]), 0
+    asked = logged(folder, [chat("long", *messages)], [POINT])
+    count = 0
 
     def counted(frame: object, event: str, argument: object) -> None:
         nonlocal count
@@ -390,7 +392,8 @@ def test_a_chat_of_four_times_the_length_takes_no_more_than_four_times_the_work(
 ) -> None:
     """Each reply walked through the whole chat to find its turn, and made a request of all messages before it."""
     _calls_of(tmp_path / "first", 10)  # loads modules
-    few, many = _calls_of(tmp_path / "few", 100), _calls_of(tmp_path / "many", 400)
+    few = _calls_of(tmp_path / "few", 100)
+    many = _calls_of(tmp_path / "many", 400)
     assert many < 4.6 * few
 
 

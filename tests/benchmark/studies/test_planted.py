@@ -44,7 +44,8 @@ def dismissed(case: Case) -> str:
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
     """English cases: 10 turns violate without SAP, 1 with it, each in a case of its own."""
-    cases, lines = cases_of("high_risk", "en"), []
+    cases = cases_of("high_risk", "en")
+    lines = []
     for reply, number in ((REPLY["en"], 1), ("?", 10)):
         wrong = {
             case.id: dismissed(case)
@@ -157,11 +158,9 @@ def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
 
 
 def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
-    cases, planted, wanted = (
-        cases_of("arcs", "en"),
-        set[tuple[str, str, str]](),
-        {"invented": 5, "corrected": 3},
-    )
+    cases = cases_of("arcs", "en")
+    planted = set[tuple[str, str, str]]()
+    wanted = {"invented": 5, "corrected": 3}
     for case, (place, turn, _) in ((each, one) for each in cases for one in script(each)):
         for point in case.points_of(turn):
             if wanted.get(point.aspect):
@@ -287,7 +286,8 @@ def small_talk(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
 
 def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
     needs = select(small_talk.observations, "need_met", "full")
-    found, families = blindness(needs), len({row.cluster for row in needs})
+    found = blindness(needs)
+    families = len({row.cluster for row in needs})
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
     slope = observed.trend(needs, "degree")

@@ -323,7 +323,8 @@ def claude(tmp_path: Path) -> BatchDouble:
 def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(
     double: BatchDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced, path = [0], double.folder / "calls.jsonl"
+    synced = [0]
+    path = double.folder / "calls.jsonl"
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
     posts: list[bool] = []
     double.before = lambda call: posts.append(
@@ -454,7 +455,8 @@ def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(
 def killed_at(double: BatchDouble, kind: str, number: int, share: float) -> Iterator[None]:
     """Kill a run in the middle of its so-many-th `write` to a journal, that share of its bytes on disk, or at its
     so-many-th `call`, after (share 1) or before the provider did its part."""
-    left, whole = [number], AppendLog._write
+    left = [number]
+    whole = AppendLog._write
 
     def is_due() -> bool:
         left[0] -= 1
@@ -523,10 +525,8 @@ def test_killed_anywhere_every_call_is_paid_once(
         fate.replace("uncomputed", "expired") if provider == "anthropic" else fate for fate in words
     ]
     orders = {f"item {number}": fate for number, fate in enumerate(words)}
-    asked, each = (
-        requests(*orders, samples=samples),
-        samples if provider == "anthropic" else 1,
-    )  # calls of an item
+    asked = requests(*orders, samples=samples)
+    each = samples if provider == "anthropic" else 1  # calls of an item
     double = BatchDouble(provider, tmp_path_factory.mktemp("killed"), fates(each, **orders), asked)
     bounds = [double.api.bound(call) for call in double.api.calls(asked)]
     # No more than one batch of everything may cost: what a kill leaves reserved would otherwise be in the way.

@@ -74,10 +74,8 @@ def test_the_worst_case_is_never_passed_and_no_digit_is_lost(
     if not batch:
         cached[-1] = 0  # caches of an hour are asked for in batches only
     usage = Usage(plain + sum(cached), output, *cached)
-    cost, worst = (
-        price.cost(usage, batch),
-        price.worst(plain + sum(cached) + spare, output + spare, batch),
-    )
+    cost = price.cost(usage, batch)
+    worst = price.worst(plain + sum(cached) + spare, output + spare, batch)
     assert cost <= worst
     tokens = zip((plain, output, *cached), rates, strict=True)
     exact = sum((n * Fraction(rate) for n, rate in tokens), Fraction()) / 10**6
@@ -181,7 +179,8 @@ OWN_PAGES = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_prices_are_text_in_their_order_and_the_providers_own_word(name: str) -> None:
-    entry, price = MODELS[name], load_prices().models[name]
+    entry = MODELS[name]
+    price = load_prices().models[name]
     assert all(isinstance(entry[key], str) for key in ("input", "output", "batch"))
     assert price.output > price.input > 0
     assert price.batch == Decimal("0.5")

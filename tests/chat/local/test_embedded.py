@@ -124,7 +124,8 @@ def test_log_probabilities_are_the_same_alone_and_together(
     three: EmbeddedChat, blocks: int, remainder: int
 ) -> None:
     # A length of 0 or 1 beyond whole blocks of the cache leaves one token to compute when the prompt comes again.
-    engine, drawn = engine_of(three), np.random.default_rng(remainder)
+    engine = engine_of(three)
+    drawn = np.random.default_rng(remainder)
     length = blocks * BLOCK_TOKENS + remainder
     prompts = [drawn.integers(100, 40_000, length) for _ in range(3)]
     together = generate(engine, [prompts[0], prompts[0], *prompts], 4)
@@ -138,8 +139,10 @@ def test_log_probabilities_are_the_same_alone_and_together(
 def test_an_answer_of_one_token_changes_no_later_one_to_its_prompt(
     three: EmbeddedChat, alone: EmbeddedChat
 ) -> None:
-    engine, prompt = engine_of(three), np.random.default_rng(5).integers(100, 40_000, 70)
-    short, again = generate(engine, [prompt], 1), generate(engine, [prompt], 3)
+    engine = engine_of(three)
+    prompt = np.random.default_rng(5).integers(100, 40_000, 70)
+    short = generate(engine, [prompt], 1)
+    again = generate(engine, [prompt], 3)
     assert generate(engine_of(alone), [prompt], 3) == again
     assert short[0][1] == again[0][1][:4]
 

@@ -63,7 +63,8 @@ def test_greedy_text_is_what_generate_gives(chat: Chat, checkpoint: Path) -> Non
     """The reference is transformers' own decoding of one prompt at a time."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
     model = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
-    requests, expected = [ask(number) for number in range(4)], []
+    requests = [ask(number) for number in range(4)]
+    expected = []
     for request in requests:
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
         inputs = tokenizer.apply_chat_template(
@@ -207,11 +208,9 @@ def test_without_a_system_role_its_text_goes_to_the_user(
         "x", (Message("system", "Be kind."), Message("user", "How are you?")), GREEDY
     )
     assert folding.complete([with_system]) == chat.complete([folded])
-    hello, reply, system = (
-        Message("user", "Hello"),
-        Message("assistant", "Hi"),
-        Message("system", "Be kind."),
-    )
+    hello = Message("user", "Hello")
+    reply = Message("assistant", "Hi")
+    system = Message("system", "Be kind.")
     assert fold_system([Message("system", ""), hello, reply]) == [hello, reply]
     assert fold_system([system, hello, reply]) == [Message("user", "Be kind.\n\nHello"), reply]
     assert fold_system([system, reply, hello]) == [Message("user", "Be kind."), reply, hello]

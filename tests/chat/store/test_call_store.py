@@ -40,8 +40,10 @@ MODEL = "openai:m"
 PRICE = Price(
     Decimal(2), Decimal(10), batch=Decimal("0.5"), max_input_tokens=10_000, date="2026-11-20"
 )
-BOUND, WORST = Bound(1000, 100), Decimal("0.003")
-USED, SPENT = Usage(400, 50), Decimal("0.0013")
+BOUND = Bound(1000, 100)
+WORST = Decimal("0.003")
+USED = Usage(400, 50)
+SPENT = Decimal("0.0013")
 LOST = FailedCall("timeout", "no answer", "possibly_paid", retry=True)
 REFUSED = FailedCall("rate_limited", "later", "free", retry=True)
 
@@ -352,7 +354,9 @@ def test_cut_at_any_byte_no_paid_call_is_lost_or_repeated_and_the_limit_holds(
     tmp_path_factory: pytest.TempPathFactory, seed: int, cut: float, limit: Decimal
 ) -> None:
     """The file as a kill leaves it after any byte: what was charged until then is in it, paid or possibly paid."""
-    folder, draw, charges = tmp_path_factory.mktemp("store"), random.Random(seed), Charges()
+    folder = tmp_path_factory.mktemp("store")
+    draw = random.Random(seed)
+    charges = Charges()
     run_all(folder, draw, limit, charges)
     path = folder / "calls.jsonl"
     whole = path.read_bytes()

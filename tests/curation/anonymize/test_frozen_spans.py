@@ -29,7 +29,8 @@ def found_again() -> str:
 
 def test_the_spans_of_the_frozen_lines_are_the_same_under_every_python() -> None:
     """3.11.2 found `Bethan'` where 3.11.7 found `Bethan`."""
-    frozen, found = FROZEN.read_bytes(), found_again().encode("utf-8")
+    frozen = FROZEN.read_bytes()
+    found = found_again().encode("utf-8")
     assert found.splitlines() == frozen.splitlines()  # for its message
     assert found == frozen
     assert len(frozen.splitlines()) == 300

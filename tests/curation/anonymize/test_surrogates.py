@@ -70,7 +70,8 @@ def stand_in(value: str, kind: str, language: str = "zh", key: bytes = KEY) -> s
 
 def test_names_keep_their_links_forms_and_case() -> None:
     texts = replaced("zh", "我叫张伟", "小张你好", "张老师好", "张伟哥也好")
-    surname, given_name = texts[0][2], texts[0][3:]
+    surname = texts[0][2]
+    given_name = texts[0][3:]
     assert surname != "张"
     assert "伟" not in given_name
     assert texts[1:] == [f"小{surname}你好", f"{surname}老师好", f"{surname}{given_name}哥也好"]
@@ -110,7 +111,8 @@ def test_given_names_keep_their_gender_and_chinese_ones_their_length(
 
 
 def test_what_is_made_of_a_name_follows_it() -> None:
-    said, names = "沈若楠 楠楠 tamara tamara_bakes", ("沈若楠", "楠楠", "tamara", "tamara_bakes")
+    said = "沈若楠 楠楠 tamara tamara_bakes"
+    names = ("沈若楠", "楠楠", "tamara", "tamara_bakes")
     spans = [
         Span(said.rindex(n), said.rindex(n) + len(n), "HANDLE" if "_" in n else "PERSON", 0.9)
         for n in names

@@ -171,10 +171,8 @@ def test_a_history_is_bounded_and_ends_with_its_message(
 def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
     turns = (Turn("user", "I am so worried."),)
     named = {"emotion": "hope", "complexity": "advanced", "interaction": "memory"}
-    plain, tagged = (
-        talk(),
-        talk(metadata={"emotion": "joy", "complexity": "basic", "interaction": "casual"}),
-    )
+    plain = talk()
+    tagged = talk(metadata={"emotion": "joy", "complexity": "basic", "interaction": "casual"})
     assert tags_of(plain, turns).emotion == "anxiety"
     assert asdict(tags_of(plain, turns, named)) == {**named, "risk": "none"}
     assert tags_of(tagged, turns, named).emotion == "joy"

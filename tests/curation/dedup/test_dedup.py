@@ -248,10 +248,8 @@ def test_the_best_dialogue_gets_the_replies_of_the_others(tmp_path: Path) -> Non
         tmp_path, [*made, dialogue("other", words("o", 15), words("p", 15))]
     )
     assert set(kept) == {"q-000003", "other"}  # the longest reply
-    first, second = (
-        {"source": "made", "dialogue": "q-000001"},
-        {"source": "q", "row": 2, "dialogue": "q-000002"},
-    )
+    first = {"source": "made", "dialogue": "q-000001"}
+    second = {"source": "q", "row": 2, "dialogue": "q-000002"}
     assert kept["q-000003"]["metadata"]["alternatives"] == [
         {"id": "q-000001", "text": REPLIES[0], "provenance": first, "licence": "CC0-1.0"},
         {"id": "q-000002", "text": REPLIES[1], "provenance": second, "licence": "CC-BY-4.0"},
@@ -409,8 +407,11 @@ def test_folded_replies_become_references(tmp_path: Path) -> None:
     ]
 
 
-A, B, C = words("a", 20), words("b", 20), words("c", 20)
-LONG, LONGER = words("reply", 40), words("other", 40)
+A = words("a", 20)
+B = words("b", 20)
+C = words("c", 20)
+LONG = words("reply", 40)
+LONGER = words("other", 40)
 SHORT = words("short", 60)[:180]
 HALF = edited(LONGER, 0.43)  # more similar than by chance, less than both sides must be
 OPENING = words("opening", 200)
@@ -650,7 +651,8 @@ def test_what_is_searched_where() -> None:
     # A run of turns is found anywhere in its order.
     scenario = next(s for s in CHATS if len(s.turns) == 5)
     said = [turn.content for turn in scenario.turns]
-    whole, swapped = [*said, "x"], [*reversed(said), "x"]
+    whole = [*said, "x"]
+    swapped = [*reversed(said), "x"]
     held = find_items(
         dialogue("a", words("b", 9), "Oh.", *whole, language=scenario.language),
         dialogue("b", *swapped, language=scenario.language),

@@ -214,7 +214,8 @@ def items_of(path: str | Path, form: str = "messages", **more: Any) -> list[tupl
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst", "a.json.gz"])
 def test_compressed_files_are_read_as_they_are(tmp_path: Path, name: str) -> None:
-    path, content = tmp_path / name, jsonl(range(1, 4))
+    path = tmp_path / name
+    content = jsonl(range(1, 4))
     with (
         gzip.open(path, "wb")
         if name.endswith("gz")

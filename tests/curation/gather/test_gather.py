@@ -437,10 +437,8 @@ def test_a_record_names_models_and_tags() -> None:
 
 
 def test_how_a_simulated_dialogue_ends() -> None:
-    user, companion = (
-        Speaker({("simulated-000001", 2): Reply(f"<think>Bye?</think>Good night! {END}")}),
-        Speaker(),
-    )
+    user = Speaker({("simulated-000001", 2): Reply(f"<think>Bye?</think>Good night! {END}")})
+    companion = Speaker()
     outcomes = speak(simulation(turns=8), user, companion)
     assert said_in(outcomes[0])[2:] == ["Good night!", "Line 3 of simulated-000001."]
     assert len(said_in(outcomes[1])) == 8
@@ -449,10 +447,8 @@ def test_how_a_simulated_dialogue_ends() -> None:
     assert said_in(outcome)[1] == "I hear you."
     assert isinstance(outcome, Kept)
     assert outcome.tags == ("simulated", "trimmed")
-    cut, said = (
-        Reply("It is hard when th", "length"),
-        {"empty": Reply(" "), "control": Reply("a\x00b")},
-    )
+    cut = Reply("It is hard when th", "length")
+    said = {"empty": Reply(" "), "control": Reply("a\x00b")}
     for reason, reply in ({"truncated": cut, "refused": Reply("", "refusal")} | said).items():
         outcome = outcome_of(reply, 1)
         assert isinstance(outcome, Rejected)

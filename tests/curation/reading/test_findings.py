@@ -31,7 +31,8 @@ def test_every_question_has_its_gate() -> None:
     findings = read_findings(message, "f" * 16)
     assert [finding.gate for finding in findings] == list(READ_GATES)
     assert {finding.text for finding in findings} == {"f" * 16}
-    harm, danger = findings[0], findings[3]
+    harm = findings[0]
+    danger = findings[3]
     assert (harm.what, harm.severity) == ("keeps her from a doctor", 3)
     assert danger.what == "own_now: a plan"
 

@@ -93,10 +93,8 @@ def test_gates_stop_a_build_or_leave_items_out_and_a_dry_run_says_so(tmp_path: P
     bad = different(9, inputs={"history": said})
     voted(tmp_path, [bad, *(different(n) for n in range(1, 4))])
     for settings, code in (("", 4), ('leave_out = ["personal_data"]', 3)):
-        spec, before = (
-            write_spec(tmp_path, settings, quota=5 if code == 4 else 3),
-            sorted(tmp_path.rglob("*")),
-        )
+        spec = write_spec(tmp_path, settings, quota=5 if code == 4 else 3)
+        before = sorted(tmp_path.rglob("*"))
         done = h2htalk_here("release", "build", spec, "--out", tmp_path / "release", "--dry-run")
         assert done.returncode == code, done.stdout
         assert {
@@ -515,7 +513,8 @@ def test_a_quota_that_is_no_number_names_all(tmp_path: Path) -> None:
 
 def test_the_release_after_an_erasure(folder: Path) -> None:
     """It has a tombstone in place of the item, which never comes back under its id."""
-    workspace, gone = Workspace(folder / "W"), different(1)
+    workspace = Workspace(folder / "W")
+    gone = different(1)
     build_release(write_spec(folder, quota=8), folder / "one")
     assert gone.id in {one.id for one in load_split(folder / "one").scenarios}
     workspace.tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
@@ -571,7 +570,8 @@ def test_a_release_from_which_items_were_erased_is_refused(folder: Path) -> None
 
 def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) -> None:
     """A release that was moved, and every release while an erasure was interrupted, went out with the words."""
-    workspace, moved = Workspace(folder / "W"), folder / "away" / "one"
+    workspace = Workspace(folder / "W")
+    moved = folder / "away" / "one"
     build_release(write_spec(folder, quota=8), folder / "one", allow=ALLOW_UNREAD)
     moved.parent.mkdir()
     for path in (folder / "one", folder / "one.private"):

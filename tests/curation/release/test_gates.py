@@ -248,7 +248,8 @@ def test_what_is_printed_of_findings(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_families_are_in_one_split_and_no_duplicates() -> None:
     person = {"source": "made", "dialogue": "made-000009", "person": "made-p0001"}
-    one, other = kept(scenario(1)), kept(scenario(2, provenance=person))
+    one = kept(scenario(1))
+    other = kept(scenario(2, provenance=person))
     assert found("splits", content(one, dev=[other])) == [
         (other.id, "its dialogue or person is in the split test too")
     ]
@@ -316,7 +317,8 @@ def test_what_is_allowed_is_allowed_of_the_texts_that_were_found() -> None:
     one = kept(
         scenario(1, inputs={"history": [*turns, turns[0]]}, references=["Are you safe right now?"])
     )
-    gate, given = "companion_harm", (Allowed("companion_harm", one.id, "a study of refusals"),)
+    gate = "companion_harm"
+    given = (Allowed("companion_harm", one.id, "a study of refusals"),)
     hashed = gates.read_hashed(
         gates.hash_allowed(given, content(one), replace(CONTEXT, allowed=given)), "release.json"
     )
@@ -584,7 +586,8 @@ def test_earlier_releases_keep_their_splits(seed: int, dev: int) -> None:
 
 
 def test_splits_keep_the_shares_of_strata_and_dev_has_every_language() -> None:
-    sad, glad = (items(30, first=1), items(10, first=100, tags={**TAGS, "emotion": "joy"}))
+    sad = items(30, first=1)
+    glad = items(10, first=100, tags={**TAGS, "emotion": "joy"})
     made = [*sad, *glad, *items(20, "zh", 200)]
     for seed in range(5):
         for chosen in (

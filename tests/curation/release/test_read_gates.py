@@ -186,7 +186,8 @@ def test_harm_that_a_reader_found_is_open_and_clumsy_words_are_not(
 
 
 def test_experts_who_read_it_close_what_others_found_and_nobody_else_does() -> None:
-    made, guard = content(kept(ONE)), read(ONE, findings=(HARM,))
+    made = content(kept(ONE))
+    guard = read(ONE, findings=(HARM,))
     crowd = read(ONE, CROWD, findings=(ReadFinding(gate="companion_harm", what="yes"),))
     said = f"reference 1: isolates ({GUARD}, 2026-11-20)"
     assert stopped("companion_harm", made, known(guard)) == [said]
@@ -268,7 +269,8 @@ def test_personal_data_that_a_reader_found_is_open() -> None:
 
 
 def test_what_an_owner_allows_of_a_reader_is_allowed_of_that_passage() -> None:
-    made, given = content(kept(ONE)), known(read(ONE, findings=(HARM,)))
+    made = content(kept(ONE))
+    given = known(read(ONE, findings=(HARM,)))
     allowed = gates.read_allowed([f"companion_harm:{ONE.id}=a study of refusals"])
     hashed = gates.read_hashed(gates.hash_allowed(allowed, made, given), "release.json")
     assert [one.texts for one in hashed] == [(HARM.text,)]

@@ -292,7 +292,8 @@ def test_after_a_kill_only_what_was_in_flight_is_asked_again(folder: Path) -> No
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         kill_when(process, lambda: len(stored_replies(calls)), least=10)
-        kept, asked = len(stored_replies(calls)), guard.requests
+        kept = len(stored_replies(calls))
+        asked = guard.requests
         code, _ = read(spec, guard)
         assert (code, guard.requests - asked) == (3, 60 - kept)
     assert 10 <= kept < 60

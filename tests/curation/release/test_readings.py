@@ -58,7 +58,8 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 def test_a_release_holds_who_has_read_its_items(tmp_path: Path) -> None:
     """Of the guard's reading what concerns the item, and the reviewer's reading of the candidate."""
     first, *others = ordinary()
-    said, reply = first.turns[0].content, first.references[0]
+    said = first.turns[0].content
+    reply = first.references[0]
     harm = ReadFinding(gate="companion_harm", what="cold", text=text_hash(reply), severity=1)
     bare = replace(harm, what="")
     not_here = ReadFinding(
@@ -117,7 +118,8 @@ def test_the_words_of_a_reader_stay_in_the_workspace(tmp_path: Path) -> None:
     """A guard may repeat a name, a number or a place; a release says whose danger it is, and when."""
     first, *others = ordinary()
     first = replace(first, tags=replace(first.tags, risk="elevated"))
-    said, reply = first.turns[0].content, first.references[0]
+    said = first.turns[0].content
+    reply = first.references[0]
     words = "Emily Carter of 12 Mill Lane, 0151 496 0123, at the bridge tonight"
     danger = ReadFinding(gate="crisis_care", what=f"own_now: {words}", text=text_hash(said))
     strange = ReadFinding(
@@ -272,7 +274,8 @@ def test_a_crowd_whose_folder_is_named_like_the_experts_closes_nothing(tmp_path:
 
 
 def test_the_readings_of_an_erased_item_go_with_it(tmp_path: Path) -> None:
-    workspace, gone = voted(tmp_path), different(1)
+    workspace = voted(tmp_path)
+    gone = different(1)
     read_by_guard(workspace, ordinary())
     build_release(write_spec(tmp_path, quota=8), tmp_path / "release")
     assert gone.id in {line["item"] for line in lines(tmp_path / "release")}
@@ -317,7 +320,8 @@ def test_the_people_of_a_sample_are_no_experts_whatever_a_round_of_experts_is_ca
 ) -> None:
     """An expert round in the folder `safety:s` had the reader's name of the sample `s`."""
     first, *others = ordinary()
-    said, reply = first.turns[0].content, first.references[0]
+    said = first.turns[0].content
+    reply = first.references[0]
     harm = ReadFinding(gate="companion_harm", what="cold", text=text_hash(reply), severity=3)
     guard = reading(GUARD, first, said, reply, item="made-000001", findings=(harm,))
     workspace = voted(tmp_path, [first, *others], folders=("crowd", "safety:s"))

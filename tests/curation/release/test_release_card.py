@@ -422,7 +422,8 @@ def test_no_value_breaks_yaml_tables_or_html(release: Path, tmp_path: Path) -> N
     make_card(folder, card=card, facts=facts, description=HOSTILE)
     line = " ".join(HOSTILE.split())
     assert metadata_load(folder / "README.md")["pretty_name"] == line
-    page, clean = Page(folder), Page(release)
+    page = Page(folder)
+    clean = Page(release)
     assert [[len(row) for row in rows] for rows in page.tables] == [
         [len(row) for row in rows] for rows in clean.tables
     ]
@@ -515,10 +516,8 @@ def read_record(folder: Path) -> Record:
 
 
 def test_the_library_loads_every_record_set(release: Path) -> None:
-    dataset, record = (
-        mlcroissant.Dataset(jsonld=str(release / "croissant.json")),
-        read_record(release),
-    )
+    dataset = mlcroissant.Dataset(jsonld=str(release / "croissant.json"))
+    record = read_record(release)
     assert record.keys() == set(KEYS.split())
     assert [name for name, value in record.items() if value in ("", [], {})] == []
     assert record["rai:dataLimitations"] == [GAP]

@@ -137,7 +137,8 @@ def test_what_no_valid_reply_was_shown_is_unread(tmp_path: Path) -> None:
         record["id"]: scenario_of_record(record, "")
         for record in workspace.stage("review").records()
     }
-    first, second = scenarios[names[0]], scenarios[names[1]]
+    first = scenarios[names[0]]
+    second = scenarios[names[1]]
     inputs = [passage.hash for passage in record_passages(replace(first, references=()))]
     assert state("minors", first, reads[names[0]]).unread == tuple(dict.fromkeys(inputs))
     assert state("minors", second, reads[names[1]]).unread == (record_passages(second)[-1].hash,)

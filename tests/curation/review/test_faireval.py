@@ -107,7 +107,8 @@ def test_exchanging_the_answers_mirrors_the_verdict(
     order: dict[Order, Order] = {"ab": "ba", "ba": "ab"}
     mirrored = [EvidenceSample(order[s.order], s.score_b, s.score_a, s.status) for s in made]
     rng.shuffle(mirrored)
-    one, other = calibrate(made), calibrate(mirrored)
+    one = calibrate(made)
+    other = calibrate(mirrored)
     mirror: dict[Verdict | None, Verdict | None] = {
         "win": "lose",
         "lose": "win",

@@ -53,7 +53,8 @@ def scoring(
     )
 
 
-BETTER, WORSE = scoring(9, 4), scoring(4, 9)
+BETTER = scoring(9, 4)
+WORSE = scoring(4, 9)
 
 
 def candidates(count: int, references: int = 1) -> list[Candidate]:

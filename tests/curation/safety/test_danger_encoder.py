@@ -46,7 +46,8 @@ def encoder() -> DangerEncoder:
 
 def test_texts_are_the_pieces_of_the_published_vocabulary() -> None:
     base = read_base(find_packaged(danger_encoder.WEIGHTS, "this test"))
-    tokens, names = Tokens(base.pieces), {number: name for name, (number, _) in base.pieces.items()}
+    tokens = Tokens(base.pieces)
+    names = {number: name for name, (number, _) in base.pieces.items()}
     [turn], [(held, together)] = tokens.rows([("I want\n to  die，我不想活了 ก", "Please stay.")])
     begin, unknown, end = "<s>", "<unk>", "</s>"
     said = [
@@ -71,7 +72,8 @@ def test_long_texts_are_cut_and_each_turn_stands_in_one_window(encoder: DangerEn
 
 def test_scores_tell_dangers_and_depend_on_nothing_else(encoder: DangerEncoder) -> None:
     read = encoder.read(SAID, [True] * 3)
-    alone, together = read[..., 0], read[..., 1]
+    alone = read[..., 0]
+    together = read[..., 1]
     assert alone[0, CRISIS] > 1 > -3 > alone[1, CRISIS]
     assert alone[2, MINOR] > 0 > -3 > alone[1, MINOR]
     assert together[0, CRISIS] > 0
@@ -103,7 +105,8 @@ def test_it_is_asked_where_words_leave_a_doubt_and_then_decides(encoder: DangerE
         Turn("companion", "Oh no, did you wait long?"),
     )
     dark = (Turn("user", "I want to die."), Turn("companion", "I am here."), Turn("user", "ok"))
-    sure, calm = Scripted(9.0, encoder.dangers), Scripted(-99.0, encoder.dangers)
+    sure = Scripted(9.0, encoder.dangers)
+    calm = Scripted(-99.0, encoder.dangers)
     assert find_crisis(plain, "en", sure) == find_crisis(plain, "en") == []
     assert sure.asked == []
     found = {evidence.category for evidence in find_crisis(dark, "en", sure)}

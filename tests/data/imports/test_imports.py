@@ -354,7 +354,8 @@ def test_a_damaged_file_is_read_whole_or_refused(tmp_path: Path) -> None:
         archive.writestr("member", TEXT)
     whole = path.read_bytes()
     for seed in range(60):
-        chance, content = random.Random(seed), bytearray(whole)
+        chance = random.Random(seed)
+        content = bytearray(whole)
         for _ in range(chance.randrange(1, 6)):
             content[chance.randrange(len(content))] = chance.randrange(256)
         path.write_bytes(content[: chance.choice((len(content), chance.randrange(len(content))))])

@@ -76,7 +76,8 @@ def test_a_split_of_the_hub_is_that_of_the_folder(published: HubDouble, tmp_path
     commit = repo.tags["v1.0.0"] = repo.write(
         {"personas/nora.toml": b"id = 1"}
     )  # which release.json does not list
-    split, here = load_split(NAME), load_split(tmp_path / "release")
+    split = load_split(NAME)
+    here = load_split(tmp_path / "release")
     assert replace(split, source=here.source, commit="") == here
     assert split.fingerprint == here.fingerprint
     assert f"from {NAME}, commit {commit}\n" in describe_split(split)
@@ -239,7 +240,9 @@ def test_a_list_that_cannot_be_read_is_an_error(published: HubDouble, tmp_path: 
 def test_a_killed_pull_goes(
     published: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    out, part, copied = tmp_path / "new" / "copy", tmp_path / "new" / ".copy.part", shutil.copyfile
+    out = tmp_path / "new" / "copy"
+    part = tmp_path / "new" / ".copy.part"
+    copied = shutil.copyfile
     with monkeypatch.context() as patch:
         patch.setattr(
             shutil,
@@ -303,7 +306,8 @@ print(json.dumps({split: rows.to_list() for split, rows in loaded.items()}))
 def test_a_release_goes_to_the_hub_and_back_by_commands(release: Path, tmp_path: Path) -> None:
     """`split info`, `evaluate` and plain `datasets` read it by its name; what the clients keep can be removed."""
     with HubDouble() as hub:
-        environment, name = client_environment(hub, tmp_path), "hub:lab/made@v1.0.0"
+        environment = client_environment(hub, tmp_path)
+        name = "hub:lab/made@v1.0.0"
         plan = h2htalk_there(
             "release", "publish", release, "lab/made", "--dry-run", environment=environment
         )

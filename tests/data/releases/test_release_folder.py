@@ -213,10 +213,8 @@ def list_as_erased(release: Path, *ids: str) -> Path:
 @pytest.mark.parametrize("way", ["config", "split", "folder", "private"])
 def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: str) -> None:
     """A config `../../..` emptied another release's Parquet file, a split sent it to a model; links led there too."""
-    own, foreign = (
-        released(tmp_path / "own"),
-        make_release(tmp_path / "also" / "foreign", {"test": [scenario(7)]}),
-    )
+    own = released(tmp_path / "own")
+    foreign = make_release(tmp_path / "also" / "foreign", {"test": [scenario(7)]})
     list_as_erased(foreign, *(f"made-{n:06}:dialogue_base" for n in range(12)))
     raw = json.loads((foreign / releases.MANIFEST).read_text())
     if way == "config":
@@ -244,11 +242,9 @@ def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: 
 def test_a_foreign_release_erases_nothing_elsewhere(tmp_path: Path) -> None:
     """Its tombstones removed the same ids from a run beside it, and its links led to folders of other projects."""
     foreign = make_release(tmp_path / "also" / "a", {"test": [scenario(1), scenario(7)]})
-    run, other, asked = (
-        tmp_path / "also" / "run",
-        tmp_path / "other",
-        make_release(tmp_path / "asked"),
-    )
+    run = tmp_path / "also" / "run"
+    other = tmp_path / "other"
+    asked = make_release(tmp_path / "asked")
     evaluate(
         EvaluateSpec(model="baseline:constant", split=str(asked), out=str(run), embedder="none")
     )

@@ -107,8 +107,10 @@ def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> No
 @pytest.mark.parametrize("at", [6, 8, 13, 16, 21, 23, 26, 30, 31, 34, 37, 43, 50])
 def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path, at: int) -> None:
     name = f"killed-{at}"
-    spec, out = small_spec(base, name), base / name
-    send, left = ServerClient._send, iter(range(1, at))
+    spec = small_spec(base, name)
+    out = base / name
+    send = ServerClient._send
+    left = iter(range(1, at))
 
     def counted(self: ServerClient, *arguments: Any, **options: Any) -> httpx.Response:
         reply = send(self, *arguments, **options)
@@ -190,7 +192,9 @@ def test_responses_while_discarding_or_restoring_stay(
     """The server refuses a second response of a user, and returns a response that it deletes."""
     small = Opened(base, stack, "meanwhile")
     one, _, third = small.annotators
-    records, call, waiting = small.records(one), ServerClient.call, ["POST", "DELETE"]
+    records = small.records(one)
+    call = ServerClient.call
+    waiting = ["POST", "DELETE"]
 
     def answered_first(self: ServerClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
         if method in waiting and "/responses" in path:

@@ -27,7 +27,8 @@ expect = sync_api.expect
 
 pytestmark = pytest.mark.live
 
-DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
 ATTACK = "window.top.__attacked=true"
 HOSTILE = (
     f'</script><script>{ATTACK}</script><img src=x onerror="{ATTACK}"> {{{{record}}}} </template> $& $\' $` '
@@ -78,10 +79,8 @@ ITEMS = [
 def opened(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> RoundFolder:
     """A crowd round of the four items above with one annotator."""
     base = tmp_path_factory.mktemp("page")
-    items, people = (
-        write_items(base / "items.jsonl", ITEMS),
-        write_annotators(base / "annotators.csv", ["reader"]),
-    )
+    items = write_items(base / "items.jsonl", ITEMS)
+    people = write_annotators(base / "annotators.csv", ["reader"])
     care = Care(session_items=20, crisis_share=0.5)
     spec = RoundSpec(
         "crowd",

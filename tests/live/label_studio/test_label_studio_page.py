@@ -64,10 +64,8 @@ def heading(page: Page, text: str) -> Locator:
 def test_an_annotator_answers_and_skips(
     server: LabelStudio, browser: Browser, tmp_path: Path
 ) -> None:
-    items, people = (
-        write_items(tmp_path / "i.jsonl", ITEMS),
-        str(write_annotators(tmp_path / "p.csv", ["reader"])),
-    )
+    items = write_items(tmp_path / "i.jsonl", ITEMS)
+    people = str(write_annotators(tmp_path / "p.csv", ["reader"]))
     care = Care(crisis_share=0.5)
     spec = RoundSpec(
         "safety", str(items), where="label-studio", annotators=people, overlap=1, care=care

@@ -205,7 +205,8 @@ def small(server: LabelStudio, tmp_path: Path) -> Small:
 
 
 def test_items_go_to_those_who_may_get_them_and_what_others_do_is_told(small: Small) -> None:
-    server, tasks = small.server, small.tasks()
+    server = small.server
+    tasks = small.tasks()
     crises = {"item-002", "item-005"}
     assert {item for item, task in tasks.items() if "<details" in task["data"]["item"]} == crises
     assert small.annotators["dora"].next_task(small.project) is None
@@ -259,7 +260,8 @@ def test_an_opening_that_is_interrupted_is_completed(
     server: LabelStudio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
     """After any request that changes the server: the project, the overlap, the import, the overlap again."""
-    changes, call = list[str](), ServerClient.call
+    changes = list[str]()
+    call = ServerClient.call
 
     def interrupted(self: ServerClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
         reply = call(self, method, path, *rest, **more)
@@ -282,7 +284,8 @@ def test_an_opening_that_is_interrupted_is_completed(
 
 
 def test_changes_on_the_server_are_told_and_repaired(small: Small) -> None:
-    server, tasks = small.server, small.tasks()
+    server = small.server
+    tasks = small.tasks()
     changes = {"maximum_annotations": 7, "expert_instruction": "<p>Hi</p>"}
     owner(server, "PATCH", f"/api/projects/{small.project}/", changes)
     data = {**tasks["item-001"]["data"], "item": "other"}
@@ -331,7 +334,8 @@ def test_a_tie_gets_one_more_annotator_who_has_not_annotated_it(small: Small) ->
 
 def test_an_erased_item_is_gone_from_the_server(small: Small) -> None:
     tasks = small.tasks()
-    gone, kept = tasks["item-001"], tasks["item-000"]
+    gone = tasks["item-001"]
+    kept = tasks["item-000"]
     small.annotators["ann"].answer(gone["id"], said("ann", "item-001"))
     small.annotators["ann"].answer(kept["id"], said("ann", "item-000"))
     round_status(small.round.path)

@@ -91,7 +91,8 @@ class Kernel:
 
     def run(self, code: str, interrupt: bool = False) -> tuple[list[dict[str, Any]], str]:
         outputs: list[dict[str, Any]] = []
-        sent, started = self.client.execute(code), time.monotonic()
+        sent = self.client.execute(code)
+        started = time.monotonic()
         while True:
             if not self.client.iopub_channel.msg_ready():
                 time.sleep(0.02)

@@ -151,7 +151,8 @@ def test_the_summary_groups_have_table_1s_weights(
     ours: dict[str, Ours], whole: tuple[str, Log, Seen]
 ) -> None:
     language, log, _ = whole
-    rows, found = ours[language].summary.rows, log.group(f"h2htalk_{language}")
+    rows = ours[language].summary.rows
+    found = log.group(f"h2htalk_{language}")
     assert found.keys() == {"overall_lexical", *(["overall_s"] if language == "en" else [])}
     assert found["overall_lexical"] == pytest.approx(rows.lexical["overall"].value, abs=1e-7)
     assert (
@@ -169,7 +170,8 @@ def test_a_log_becomes_a_run_like_our_own(
     ours: dict[str, Ours], whole: tuple[str, Log, Seen], tmp_path: Path
 ) -> None:
     language, log, _ = whole
-    own, run = ours[language], tmp_path / "run"
+    own = ours[language]
+    run = tmp_path / "run"
     h2htalk("import", "opencompass", str(log.path), "--out", str(run))
     imported = load_run(run)
     rows = {row["id"]: row for row in imported.scores().to_pylist()}
@@ -218,10 +220,8 @@ def test_a_failed_call_stops_the_task_and_items_without_references_are_counted(
     private = write_private(tmp_path / "split", 22, 7)
     items = HarnessSplit(str(tmp_path / "split")).items
     empty = next(one for one in items if one.id not in private)
-    last, refused = (
-        items[-1].messages[-1]["content"],
-        {key_of(empty.messages): Answer(completion(None))},
-    )
+    last = items[-1].messages[-1]["content"]
+    refused = {key_of(empty.messages): Answer(completion(None))}
 
     def answer(request: dict[str, Any], count: int) -> str | Answer:
         return refused.get(key_of(request["messages"]), "I hear you, and I am here. Tell me more.")
@@ -278,10 +278,8 @@ def test_the_first_block_of_the_page_ends_with_a_score(
             .replace("http://127.0.0.1:8000/v1", server.url)
             .replace("MODEL", "loopback")
         )
-        command, env = (
-            ["bash", "-euo", "pipefail", "-c", code],
-            {**os.environ, "HF_HUB_OFFLINE": "1"},
-        )
+        command = ["bash", "-euo", "pipefail", "-c", code]
+        env = {**os.environ, "HF_HUB_OFFLINE": "1"}
         done = subprocess.run(
             command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=900
         )

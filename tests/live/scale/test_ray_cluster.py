@@ -134,8 +134,10 @@ def parts_of(folder: Path, stage: str) -> int:
 def test_a_curation_whose_worker_and_node_are_killed_has_the_bytes_of_one_machine(
     nodes: Nodes, started: Started, tmp_path: Path
 ) -> None:
-    address, draw = nodes.two(), random.Random(1)
-    here, there = tmp_path / "here", tmp_path / "there"
+    address = nodes.two()
+    draw = random.Random(1)
+    here = tmp_path / "here"
+    there = tmp_path / "there"
     done = h2htalk(*example(here))
     assert done.returncode == 0, done.stderr
     command = example(there)
@@ -184,7 +186,8 @@ def attempts(folder: Path, finished: bool = False) -> dict[int, str]:
 def test_a_suite_with_killed_workers_a_lost_node_and_a_ghost_has_the_bytes_of_one_run(
     nodes: Nodes, started: Started, tmp_path: Path
 ) -> None:
-    address, draw = nodes.two(), random.Random(2)
+    address = nodes.two()
+    draw = random.Random(2)
     with LoopbackServer(reply=own_words, latency=0.3) as server:
         suite = suite_of(tmp_path, server.spec)
         launched = started("launch", "ray", suite, "--ray-address", address)
@@ -196,10 +199,8 @@ def test_a_suite_with_killed_workers_a_lost_node_and_a_ghost_has_the_bytes_of_on
         for lost in ("worker", "node", "worker"):
             process = drawn(launched, draw, asking)
             if lost == "node":
-                node, number = (
-                    nodes.busy().get(process, nodes.workers[0]),
-                    attempts(tmp_path)[process],
-                )
+                node = nodes.busy().get(process, nodes.workers[0])
+                number = attempts(tmp_path)[process]
                 ghost = started("evaluate", "--suite", suite, "--shard", f"{number}/{OF}")
                 nodes.lose(node)
             else:

@@ -257,7 +257,9 @@ class Runs:
 def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(
     tmp_path: Path, cluster: SlurmCluster
 ) -> None:
-    items, shards, chance = 128, 8, random.Random(7)
+    items = 128
+    shards = 8
+    chance = random.Random(7)
     write_split(tmp_path / "split", items)
     (tmp_path / "prices.toml").write_text(price_file())
     with ProviderServer(latency=1.5) as server:

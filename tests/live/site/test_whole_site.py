@@ -86,7 +86,8 @@ class Watched:
 
 def small_site(folder: Path) -> Path:
     """Three runs of 60 items: the second breaks rules, the third fails once and was asked half."""
-    split, half = mini(*range(60)), mini(*range(30))
+    split = mini(*range(60))
+    half = mini(*range(30))
     runs = [
         made_run(
             folder / "a",
@@ -121,7 +122,8 @@ def opened(browser: Browser, site: Path) -> Iterator[Watched]:
 
 
 def test_the_list_has_pages_of_fifty_and_filters_narrow_it(opened: Watched) -> None:
-    page, ids = opened.page, [s.id for s in mini(*range(60)).scenarios]
+    page = opened.page
+    ids = [s.id for s in mini(*range(60)).scenarios]
     expect(page.locator(COUNT)).to_have_text("60 of 60 items · page 1 of 2")
     assert opened.ids() == ids[:50]
     page.get_by_role("button", name="Next page").click()
@@ -159,7 +161,8 @@ def test_columns_sort_both_ways_and_items_without_a_value_come_last(opened: Watc
 
 
 def test_models_side_by_side_with_the_words_marked_that_differ(opened: Watched) -> None:
-    page, scenario = opened.page, mini(*range(60)).scenarios[2]
+    page = opened.page
+    scenario = mini(*range(60)).scenarios[2]
     page.select_option("#choose-run3", label="server:gamma")
     page.get_by_role("link", name=scenario.id).click()
     page.wait_for_selector("#item article")
@@ -292,7 +295,8 @@ def test_the_keyboard_alone_reaches_everything(browser: Browser, site: Path) -> 
 def test_hostile_content_is_shown_and_does_nothing_in_any_view(
     browser: Browser, tmp_path: Path
 ) -> None:
-    split, long = mini(*range(len(HOSTILE) + 1)), "word " * 40_000
+    split = mini(*range(len(HOSTILE) + 1))
+    long = "word " * 40_000
     texts = [*HOSTILE, long]
     whole = [
         text.encode("utf-8", "replace").decode() for text in texts

@@ -117,7 +117,8 @@ def test_a_form_is_kept(chat: Chat) -> None:
 
 
 def test_the_subject_names_what_changes_answers(chat: Chat, local: Chat) -> None:
-    ours, theirs = dict(chat.subject), dict(local.subject)
+    ours = dict(chat.subject)
+    theirs = dict(local.subject)
     assert ours["engine"] == "vllm"
     for key in (
         "model",

@@ -298,7 +298,8 @@ def test_rules_of_decisions() -> None:
     found = decide(items, [KEEP], said("keep", {"a": ["keep"], "g": ["drop"]}), 2)
     assert [one.item for one in found] == ["a"]
     # Completed items have conditionally required answers.
-    items, asked = [plain_item("a")], QUESTIONS["safety"]
+    items = [plain_item("a")]
+    asked = QUESTIONS["safety"]
     answers = [
         *said("perception", {"a": [2, 4, 3]}),
         *said("violation", {"a": ["yes", "no", "yes"]}),
@@ -311,7 +312,8 @@ def test_rules_of_decisions() -> None:
 
 def informed() -> dict[str, list[Value]]:
     """v0 and v1 are right on 95 of 100 items, v2 and v3 on 55, four more on 80."""
-    draw, votes = random.Random(5), {}
+    draw = random.Random(5)
+    votes = {}
     for n in range(200):
         right, wrong = (("keep", "drop"), ("drop", "keep"))[n % 2]
         skills = (0.95, 0.95, 0.55, 0.55, 0.8, 0.8, 0.8, 0.8)
@@ -553,7 +555,8 @@ def test_agreement_is_no_warning_where_it_says_nothing() -> None:
 @pytest.mark.parametrize("habit", ["keep", "random"])
 def test_agreement_hardly_above_chance(habit: str) -> None:
     """The share of one label did not show who answers at random."""
-    draw, bad = random.Random(0), range(0, 60, 3)
+    draw = random.Random(0)
+    bad = range(0, 60, 3)
     drops = {"keep": (), "random": draw.sample(range(60), 30)}[habit]
     found = answered(
         "crowd", {"a": kept(*drops), **{name: kept(*bad, n) for n, name in enumerate("bcde", 1)}}

@@ -47,7 +47,8 @@ def honest(
             if question.form == "text":
                 continue
             choices: list[Value] = [*(question.labels or question.ratings)]
-            right, rival = draw.choice(choices), draw.choice(choices)
+            right = draw.choice(choices)
+            rival = draw.choice(choices)
             hard = draw.random() < 0.2
             for name, share in skills.items():
                 value = (
@@ -168,7 +169,8 @@ def test_neither_the_order_of_rows_nor_people_who_are_not_listed_change_the_pair
 
 def test_the_table_of_annotators_names_the_other_one() -> None:
     sheets = copied(honest("crowd", 60, 8, seed=5), 0.9)
-    rows, listed = annotations(sheets), sorted({name for _, _, name in sheets})
+    rows = annotations(sheets)
+    listed = sorted({name for _, _, name in sheets})
     pairs = shared_answers(QUESTIONS["crowd"], rows, listed)
     items = [Item(f"i{n:03}", "en", context=(("memories", "x"),)) for n in range(60)]
     figures = annotator_statistics(items, QUESTIONS["crowd"], rows, listed, pairs)

@@ -676,7 +676,8 @@ def test_servers_may_restart(
     server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     """From the second answer on, a command waits for a restart: 20 seconds here."""
-    round, clock = opened(tmp_path), Clock(monkeypatch)
+    round = opened(tmp_path)
+    clock = Clock(monkeypatch)
     asked = len(server.requests)
 
     def restarting(number: int, method: str, path: str) -> None:

@@ -106,7 +106,8 @@ def test_assignments_respect_loads_languages_and_consent() -> None:
 
 @given(st.integers(0, 3), st.randoms())
 def test_assignments_depend_on_the_seed_not_on_the_order(seed: int, random: object) -> None:
-    some, people = items(30, every=10), annotators(6)
+    some = items(30, every=10)
+    people = annotators(6)
     mixed = list(some)
     random.shuffle(mixed)  # type: ignore[attr-defined]
     one = assign(replace(SPEC, seed=seed), 1, some, wanted(some, 2), people, ())
@@ -342,7 +343,8 @@ def needed(
 def test_adaptive_rounds_request_what_a_lead_needs() -> None:
     """Only the last question determined the number."""
     adaptive = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, minimum=2, lead=2))
-    first, clear = [("none", "keep"), ("dialogue_base", "keep")], [("none", "keep")] * 2
+    first = [("none", "keep"), ("dialogue_base", "keep")]
+    clear = [("none", "keep")] * 2
     unclear = {"first": first, "last": SPLIT, "neither": clear, "new": []}
     assert needed(adaptive, unclear) == {"first": 2, "last": 2, "new": 2}
     # Three annotators were requested, but three votes cannot lead by four.
@@ -407,10 +409,12 @@ def test_pending_and_available_annotators(
 
 def test_pending_annotators_of_a_server() -> None:
     # A response that the round does not count, an owner's, may have completed the record on the server.
-    sets, nobody = [AssignmentSet(1, {ITEM.id: 2})], {ITEM.id: ()}
+    sets = [AssignmentSet(1, {ITEM.id: 2})]
+    nobody = {ITEM.id: ()}
     result = pending_annotations([ITEM], sets, [ANNA, BO, DEE], {}, nobody, {ITEM.id: 0})
     assert result == {ITEM.id: PendingAnnotations(0, 3)}
     # It offers an item to three annotators, but only one has not annotated it.
-    sets, anna = [AssignmentSet(1, {ITEM.id: 3})], {ITEM.id: {"anna"}}
+    sets = [AssignmentSet(1, {ITEM.id: 3})]
+    anna = {ITEM.id: {"anna"}}
     result = pending_annotations([ITEM], sets, [ANNA, BO], annotated("anna"), anna, {ITEM.id: 3})
     assert result == {ITEM.id: PendingAnnotations(1, 0)}

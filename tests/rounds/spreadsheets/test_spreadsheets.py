@@ -212,7 +212,8 @@ def test_empty_rows_withdraw_annotations_and_invalid_ones_do_not(tmp_path: Path)
 @pytest.mark.parametrize("spoilt", [None, "text", "sheet", "file"])
 def test_blank_or_unreadable_files_withdraw_nothing(tmp_path: Path, spoilt: str | None) -> None:
     """A blank copy without one of its sheets withdrew the annotations of the other sheets."""
-    items, care = [made.item(n) for n in range(4)], {"session_items": 2, "crisis_share": 0.5}
+    items = [made.item(n) for n in range(4)]
+    care = {"session_items": 2, "crisis_share": 0.5}
     round = made.opened(tmp_path, "crowd", items, care=care)
     path = made.workbook_path(round)
     blank = path.read_bytes()
@@ -316,7 +317,8 @@ def offered(round: RoundFolder, name: str, key: str) -> list[str]:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_sheets_headings_and_choices(tmp_path: Path, language: Any) -> None:
     round = made.opened(tmp_path, "crowd", [made.item(1, language)])
-    book, name = book_of(round), f"{language}-item-1"
+    book = book_of(round)
+    name = f"{language}-item-1"
     assert book.sheetnames == [
         interface_text("guidelines", language),
         made.TITLES[language],
@@ -404,7 +406,8 @@ def test_crises_have_a_notice_and_a_linked_text(tmp_path: Path) -> None:
         )
     ]
     round = made.opened(tmp_path, "crowd", items)
-    book, number = book_of(round), made.places(round)["en-item-9"]
+    book = book_of(round)
+    number = made.places(round)["en-item-9"]
     cells = row_of(round, "en-item-9")
     notices = [interface_text(name, "en") for name in ("crisis_notice", "unread_notice")]
     assert cells["notice"].value.splitlines() == notices
@@ -485,7 +488,8 @@ def test_long_texts_are_on_a_separate_sheet(tmp_path: Path) -> None:
 @pytest.fixture
 def crowd(tmp_path: Path) -> RoundFolder:
     """A round with four items in two sessions, all annotated."""
-    items, care = [made.item(n) for n in range(4)], {"session_items": 2, "crisis_share": 0.5}
+    items = [made.item(n) for n in range(4)]
+    care = {"session_items": 2, "crisis_share": 0.5}
     round = made.opened(tmp_path, "crowd", items, care=care)
     made.fill(made.workbook_path(round), dict.fromkeys(range(1, 5), CROWD))
     return round

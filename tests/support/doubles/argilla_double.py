@@ -249,7 +249,8 @@ class ArgillaDouble(HttpServer):
                     "pending": len(records) - done,
                 }
             case "GET", "datasets", id, "records":
-                start, limit = int(query.get("offset", ["0"])[0]), int(query["limit"][0])
+                start = int(query.get("offset", ["0"])[0])
+                limit = int(query["limit"][0])
                 return {
                     "items": self._listed(id)[start : start + limit],
                     "total": len(self.datasets[id]["records"]),
@@ -345,7 +346,8 @@ def _require(holds: bool, status: int) -> None:
 
 def interrupt_after(patch: pytest.MonkeyPatch, stop: int) -> None:
     """End the command after its `stop`-th request that changes a server, of Argilla or Label Studio."""
-    changes, call = list[str](), ServerClient.call
+    changes = list[str]()
+    call = ServerClient.call
 
     def interrupted(self: ServerClient, method: str, path: str, *more: Any, **options: Any) -> Any:
         reply = call(self, method, path, *more, **options)

@@ -128,9 +128,10 @@ class BatchDouble(BatchApi):
         prices = PriceList("", {self.api.model: PRICE})
         with CallStore(self.folder / "calls.jsonl") as self.store:
             calls = StageCalls(self.store, "generate", self.api.model, prices=prices, limit=limit)
-            options, clock = ChatOptions(batch=True, attempts=attempts), lambda: self.now
+            options = ChatOptions(batch=True, attempts=attempts)
+            jobs_api = self.jobs_api()
             return BatchRun(
-                self.jobs_api(), self.api, asked, options, calls, on_done, self.sleep, clock
+                jobs_api, self.api, asked, options, calls, on_done, self.sleep, lambda: self.now
             ).run()
 
     def ask(self, *names: str, **more: Any) -> list[str]:

@@ -266,9 +266,12 @@ class HubDouble(HttpServer):
         return "other", lambda request: Answer({"error": "Not found"}, 404)
 
     def _create(self, request: _Request) -> Answer:
-        said, account = request.json(), request.account
-        owner, kind = said["organization"], said["type"]
-        name, url = f"{owner}/{said['name']}", f"{self.url}/datasets/{owner}/{said['name']}"
+        said = request.json()
+        account = request.account
+        owner = said["organization"]
+        kind = said["type"]
+        name = f"{owner}/{said['name']}"
+        url = f"{self.url}/datasets/{owner}/{said['name']}"
         if owner != account:
             raise Refused(
                 403, f'You don\'t have the rights to create a {kind} under the namespace "{owner}"'
@@ -280,7 +283,8 @@ class HubDouble(HttpServer):
 
     def _repo(self, request: _Request, *, write: bool = False) -> Repo:
         """The repository of a request's path; one that the account does not see is absent."""
-        parts, account = request.parts[request.parts[0] == "api" :], request.account
+        parts = request.parts[request.parts[0] == "api" :]
+        account = request.account
         owner, name = parts[1:3] if parts[0] in ("datasets", "models") else parts[:2]
         kind = "dataset" if parts[0] == "datasets" else "model"
         repo = self.repos.get((kind, f"{owner}/{name.removesuffix('.git')}"))
@@ -311,10 +315,8 @@ class HubDouble(HttpServer):
         return Answer(about | {"siblings": [{"rfilename": path} for path in commit.tree]})
 
     def _tree(self, request: _Request) -> Answer:
-        tree, folder = (
-            self._repo(request).find(request.parts[5]).tree,
-            "/".join([*request.parts[6:], ""]),
-        )
+        tree = self._repo(request).find(request.parts[5]).tree
+        folder = "/".join([*request.parts[6:], ""])
         below = {path: blob for path, blob in sorted(tree.items()) if path.startswith(folder)}
         if not below:
             raise Refused(404, f"{folder} does not exist", "EntryNotFound")
@@ -385,21 +387,25 @@ class HubDouble(HttpServer):
         return Answer({**said, "pullRequestUrl": url})
 
     def _tag(self, request: _Request) -> Answer:
-        repo, name = self._repo(request, write=True), request.json()["tag"]
+        repo = self._repo(request, write=True)
+        name = request.json()["tag"]
         if name in repo.tags:
             raise Refused(409, f"Tag reference exists already: {name}")
         repo.tags[name] = repo.find(request.parts[5]).sha
         return Answer({})
 
     def _resolve(self, request: _Request) -> Answer:
-        at, repo, account = request.parts.index("resolve"), self._repo(request), request.account
+        at = request.parts.index("resolve")
+        repo = self._repo(request)
+        account = request.account
         if repo.gated and account not in (repo.owner, *repo.accepted):
             raise Refused(
                 403 if account else 401,
                 f"Access to dataset {repo.name} is restricted.",
                 "GatedRepo",
             )
-        commit, path = repo.find(request.parts[at + 1]), "/".join(request.parts[at + 2 :])
+        commit = repo.find(request.parts[at + 1])
+        path = "/".join(request.parts[at + 2 :])
         if path not in commit.tree:
             raise Refused(404, "Entry not found", "EntryNotFound", commit.sha)
         blob = commit.tree[path]

@@ -220,7 +220,8 @@ class LabelStudioDouble(HttpServer):
         return self.annotations[annotation]
 
     def listing(self, key: str, found: list[dict[str, Any]], query: dict[str, list[str]]) -> Any:
-        size, page = int(query["page_size"][0]), int(query.get("page", ["1"])[0])
+        size = int(query["page_size"][0])
+        page = int(query.get("page", ["1"])[0])
         shown = found[(page - 1) * size : page * size]
         _require(shown or page == 1, 404)
         return {key: shown}

@@ -42,15 +42,11 @@ class Answer:
     sent: Callable[[], object] | None = None
 
     def encode(self) -> bytes:
-        body, headers = (
-            self.body.encode() if isinstance(self.body, str) else self.body,
-            dict(self.headers),
-        )
+        body = self.body.encode() if isinstance(self.body, str) else self.body
+        headers = dict(self.headers)
         if not isinstance(body, bytes):
-            body, headers = (
-                json.dumps(body).encode(),
-                {"content-type": "application/json", **headers},
-            )
+            body = json.dumps(body).encode()
+            headers = {"content-type": "application/json", **headers}
         lines = [f"HTTP/1.1 {self.status} -", f"content-length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join(lines).encode() + b"\r\n\r\n" + body

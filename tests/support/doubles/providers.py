@@ -115,7 +115,8 @@ class Model:
             if fault == "refusal":
                 finish = fault
             elif fault == "truncated" or self.count(text) > asked.max_tokens:
-                text, finish = text[: len(text) // 2], "length"
+                text = text[: len(text) // 2]
+                finish = "length"
             texts.append(text)
         output = sum(map(self.count, texts))
         if finish == "length" or self.dearest:
@@ -166,7 +167,9 @@ def fill(schema: dict[str, Any], root: dict[str, Any]) -> Any:
 
 def read(provider: str, body: Any) -> Asked:
     """The request in a body; raises Refused as the API does."""
-    model, messages, system = body["model"], body["messages"], body.get("system") or []
+    model = body["model"]
+    messages = body["messages"]
+    system = body.get("system") or []
     if model not in MODELS[provider]:
         raise Refused(404, "not_found_error", f"model: {model}", "model_not_found")
     texts = [block["text"] for block in system] + [message["content"] for message in messages]
@@ -358,7 +361,8 @@ class BatchApi:
 
     def _page(self, provider: str, query: Mapping[str, str]) -> dict[str, Any]:
         """A page of the list, newest first, behind the job `after`."""
-        newest, after = self.listed(provider), query.get("after") or query.get("after_id")
+        newest = self.listed(provider)
+        after = query.get("after") or query.get("after_id")
         start = next((n + 1 for n, job in enumerate(newest) if job.id == after), 0)
         end = start + min(self.page_size, int(query.get("limit", 20)))
         return {
@@ -390,7 +394,8 @@ class BatchApi:
 
     def show(self, job: Job, listed: bool = False) -> dict[str, Any]:
         """Describe a job as its provider does."""
-        ended, counts = self.end(job), job.counts
+        ended = self.end(job)
+        counts = job.counts
         names_place = ended and self.is_there("place")
         at = datetime.fromtimestamp(job.created, UTC).isoformat()
         if job.provider == "anthropic":
@@ -406,10 +411,8 @@ class BatchApi:
                 else None,
             }
         status = "expired" if counts["expired"] else "completed"
-        whole, failed = (
-            ended and not job.problems,
-            counts["errored"] + counts["expired"] + counts["canceled"],
-        )
+        whole = ended and not job.problems
+        failed = counts["errored"] + counts["expired"] + counts["canceled"]
         return {
             "id": job.id,
             "status": "failed" if job.problems else status if ended else "in_progress",

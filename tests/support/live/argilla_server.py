@@ -212,7 +212,9 @@ class SimulatedAnnotator:
         for record, values, status in answers:
             # The SDK's public class cannot make a discard without values.
             given = UserResponseModel(values=valued(values), status=status, user_id=self.user)  # type: ignore[arg-type]
-            end, lost, done = time.monotonic() + PATIENCE, False, False
+            end = time.monotonic() + PATIENCE
+            lost = False
+            done = False
             while not done:
                 with contextlib.suppress(httpx.TransportError, ConflictError, InternalServerError):
                     # A response without acknowledgement may be stored, and must not be submitted twice.

@@ -82,7 +82,8 @@ class SimulatedAnnotator:
 
     def answer(self, task: int, answers: Mapping[str, Any]) -> None:
         """Submit an annotation unless an attempt whose reply was lost has stored it."""
-        end, path = time.monotonic() + PATIENCE, f"/api/tasks/{task}/annotations"
+        end = time.monotonic() + PATIENCE
+        path = f"/api/tasks/{task}/annotations"
         body = {
             "result": [result_of(name, value) for name, value in answers.items()],
             "lead_time": 4.0,

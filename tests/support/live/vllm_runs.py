@@ -41,7 +41,8 @@ def write_adapter(base: Path, folder: Path, rank: int = 4) -> tuple[Path, Path]:
         module = f"base_model.model.{name.removesuffix('.weight')}"
         tensors |= {f"{module}.lora_A.weight": down, f"{module}.lora_B.weight": up}
         weights[name] = weights[name] + up @ down * (8 / rank)
-    adapter, merged = folder / "adapter", folder / "merged"
+    adapter = folder / "adapter"
+    merged = folder / "merged"
     adapter.mkdir()
     save_file(tensors, adapter / "adapter_model.safetensors")
     config = {

@@ -77,10 +77,8 @@ def plain_transformers(folder: Path, texts: list[str]) -> Vectors:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, model = (
-        AutoTokenizer.from_pretrained(folder),
-        AutoModel.from_pretrained(folder).eval(),
-    )
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder).eval()
     rows = []
     for text in texts:
         inputs = tokenizer(text, truncation=True, max_length=512, return_tensors="pt")

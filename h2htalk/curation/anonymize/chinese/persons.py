@@ -173,7 +173,9 @@ def _beginnings() -> frozenset[str]:
 
 def name_candidates(text: str, start: int) -> Iterator[Segment]:
     """The ways in which a name may begin here."""
-    first, second, family = text[start], text[start + 1 : start + 2], surnames()
+    first = text[start]
+    second = text[start + 1 : start + 2]
+    family = surnames()
     two_given = first in _given() and (second in _given() or second == "儿")
     listed = text[start : start + 2] in _starts(_whole_names()) or _FOREIGN_LETTERS.issuperset(
         text[start : start + 3]
@@ -228,7 +230,8 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
     score = _FULL + family + left
     if len(text[start:at]) > 1 and not word:  # 欧阳 alone
         yield Segment(start, at, score + right_cue(text, at), left, "surname")
-    one, two = given(text[at : at + 1], left), given(text[at + 1 : at + 2], left)
+    one = given(text[at : at + 1], left)
+    two = given(text[at + 1 : at + 2], left)
     if one is None or (left < KIN and function and not _given().keys() >= set(text[at : at + 2])):
         return
     yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
@@ -282,7 +285,8 @@ def _closed(
 
 
 def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
-    prefix, name = text[start], text[start + 1 : start + 2]
+    prefix = text[start]
+    name = text[start + 1 : start + 2]
     refused = {"小": "not_small", "老": "not_old", "阿": "not_a"}.get(prefix)
     if not name or (refused and prefix + name in words("persons", "nicknames", refused)):
         return
@@ -298,7 +302,9 @@ def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
 
 
 def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
-    first, second, word = text[start], text[start + 1], text[start : start + 2]
+    first = text[start]
+    second = text[start + 1]
+    word = text[start : start + 2]
     known = word in words("persons", "nicknames", "given")
     rare = usual(word, 1) or second == "儿" or _given()[first] + _given()[second] < _INNER
     if left < 0 and first != second and not known and rare:
@@ -306,7 +312,8 @@ def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
     allowed = left >= KIN or word not in words("persons", "nicknames", "not_doubled")
     if allowed and known:
         yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
-    one, two = given(first), _rare() if second == "儿" else given(second)
+    one = given(first)
+    two = _rare() if second == "儿" else given(second)
     if first == second:
         if allowed and first not in (text[start - 1 : start], text[start + 2 : start + 3]):
             yield from _closed(
@@ -342,12 +349,11 @@ def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
     ]
     for end in (end + (text[end : end + 1] in ("桑", "君", "酱")) for end in ends):
         yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
-    longest, foreign = ends[0] if ends else len(text), sections("foreign_names")
+    longest = ends[0] if ends else len(text)
+    foreign = sections("foreign_names")
     # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
-    japanese, letters = (
-        text[start:longest] in foreign["japanese_surnames"],
-        foreign["japanese_given"] | _given().keys(),
-    )
+    japanese = text[start:longest] in foreign["japanese_surnames"]
+    letters = foreign["japanese_given"] | _given().keys()
     for end in range(longest + 2, min(longest + 5, len(text) + 1)):
         second = text[longest:end]
         if second in _whole_names() or (japanese and letters.issuperset(second)):
@@ -366,7 +372,8 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
         if not "\u4e00" <= text[at] <= "\u9fff":
             continue
         best[at] += log(frequencies.get(text[at]) or 1) - total
-        readings, end = list[Segment](), at + 2
+        readings = list[Segment]()
+        end = at + 2
         while end <= len(text) and (count := frequencies.get(text[at:end])) is not None:
             if count and not (count < _JUNK and tags().get(text[at:end]) in _NAME_TAGS):
                 readings.append(Segment(at, end, log(count) - total))
@@ -379,23 +386,24 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
                 best[at], choice[at] = score, reading
                 plain = plain if reading.shape else score
         for name in names:
-            gain, most = (
-                name.score + best[name.end],
-                _LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS,
-            )
+            gain = name.score + best[name.end]
+            most = _LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS
             if (loss := best[at] - gain) < most or name.cue >= STRONG:
                 near[at].append(name._replace(loss=loss, gain=gain - plain))
-    segments, at = list[Segment](), 0
+    segments = list[Segment]()
+    at = 0
     while at < len(text):
         segments.append(choice[at])
-        end, word = choice[at].end, not choice[at].shape
+        end = choice[at].end
+        word = not choice[at].shape
         # Behind "my name is" a word is a name, too; some may be one beside what tells of a person: 高兴没来.
         if (
             word
             and 1 < end - at < 4
             and (text[at - 1 : at] in _NAMING_ENDS or _may_be_given(text[at:end]))
         ):
-            cue, given_word = left_cue(text, at), _may_be_given(text[at:end])
+            cue = left_cue(text, at)
+            given_word = _may_be_given(text[at:end])
             if cue >= STRONG or (
                 given_word and (cue >= BEFORE or (cue >= 0 and right_cue(text, end) == _AFTER))
             ):
@@ -432,7 +440,8 @@ def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
 def _trimmed(start: int, end: int, text: str) -> tuple[int, int]:
     """A name in parts without the words around it: 大卫·史密斯 in 同事大卫·史密斯打, 买买提·艾力 in 朋友买买提·艾力."""
     dots = [at for at in range(start, end) if not is_letter(text, at)]
-    first, last = dots[0], dots[-1]
+    first = dots[0]
+    last = dots[-1]
     listed = [at for at in range(start, first) if text[at:first] in _whole_names()]
     behind = [at for at in range(last + 2, end + 1) if text[last + 1 : at] in _whole_names()]
     start += not listed and first - start > 2 and usual(text[start - 1 : start + 1], 5)
@@ -464,7 +473,9 @@ def _is_word(text: str, segment: Segment) -> bool:
 
 def _listed(text: str, segment: Segment) -> bool:
     """Whether a name of the list holds this one, or starts it and its title follows."""
-    start, end, titled = segment.start, segment.end, segment.shape.endswith("title")
+    start = segment.start
+    end = segment.end
+    titled = segment.shape.endswith("title")
     return any(
         text[first:last] in _public() and (last >= end or (first == start and titled))
         for first in range(max(0, start - 4), start + 1)
@@ -495,7 +506,8 @@ def latin_names(text: str) -> Iterator[Segment]:
         at = 0
         while at < len(run) <= _LONGEST_RUN:
             size, shape = _latin_name(text, run, at)
-            start, end = run[at].start(), run[at + size - 1].end()
+            start = run[at].start()
+            end = run[at + size - 1].end()
             if shape and text[start:end].lower() not in _lowered("public_figures", ""):
                 yield Segment(*_titled(text, start, end), 0.0, left_cue(text, start), shape)
             at += size
@@ -509,8 +521,10 @@ def _titled(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, str]:
     """How many words from `at` on may be a name, and its shape; one word without a shape is none."""
-    word, second = run[at][0], run[at + 1][0] if at + 1 < len(run) else ""
-    first, capital = word.lower(), word[0].isupper()
+    word = run[at][0]
+    second = run[at + 1][0] if at + 1 < len(run) else ""
+    first = word.lower()
+    capital = word[0].isupper()
     left = left_cue(text, run[at].start()) if at == 0 else 0.0
     family = sections("foreign_names")["pinyin_surnames"]
     listed = first in _lowered("foreign_names", "latin")
@@ -524,7 +538,8 @@ def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, str]
         return 1, "latin" if capital or len(run) == 1 else ""
     if len(run) == 1 and not (word.isupper() and len(word) > 1):
         # The English lists know it as a given name, or it stands with a form of address.
-        name, lists = english.folded(word), english.words()
+        name = english.folded(word)
+        lists = english.words()
         titled = _titled(text, *run[at].span()) != run[at].span() and name not in lists.never
         known = lists.given.get(name, 0) >= (1 if left >= KIN else english.RARE)
         if titled or (known and (capital or name not in lists.words)):

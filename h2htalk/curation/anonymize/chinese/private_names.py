@@ -50,7 +50,8 @@ SHAPES = (
     ),
 )
 # Characters that are read before and behind a name, and a value: that of a sight is known by what is asked about it.
-_NEAR, _WIDE = (30, 20), (120, 60)
+_NEAR = (30, 20)
+_WIDE = (120, 60)
 # Signs and the characters of names are read as characters of other planes.
 _SIGN, _NAME = 0xE000, 0x20000
 _PUBLIC = patterns("public_cues")
@@ -74,7 +75,9 @@ class Mention(NamedTuple):
 
 def describe(text: str, segment: Segment, earlier: str = "", later: str = "") -> str:
     """What the classifier reads of a candidate; `earlier` and `later` are what the messages around it say."""
-    start, end, shape = segment.start, segment.end, segment.shape
+    start = segment.start
+    end = segment.end
+    shape = segment.shape
     name = text[start:end] if shape != "ADDRESS" else ""
     count = dictionary()[0].get(name) or 0
     buckets = (
@@ -92,10 +95,8 @@ def describe(text: str, segment: Segment, earlier: str = "", later: str = "") ->
     )
     signs = [chr(_SIGN + 32 * kind + bucket) for kind, bucket in enumerate(buckets)]
     before, behind = _WIDE if shape in VALUES and shape != "ORGANIZATION" else _NEAR
-    left, right = (
-        f"{earlier[-before:]}\n{text[:start]}"[-before:],
-        f"{text[end : end + behind]}{later}"[:behind],
-    )
+    left = f"{earlier[-before:]}\n{text[:start]}"[-before:]
+    right = f"{text[end : end + behind]}{later}"[:behind]
     own = "".join(
         chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN
     )
@@ -121,7 +122,8 @@ def private_mentions(
         sums / np.sqrt(np.bincount(owners, minlength=len(mentions)) + SMOOTH)
         + model.manifest["bias"]
     ).round(9)
-    of_name, of_type = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    of_name = defaultdict[str, list[float]](list)
+    of_type = defaultdict[str, list[float]](list)
     for mention, score in zip(mentions, scores, strict=True):
         of_name[mention.name].append(float(score))
     for at in _apart(mentions, np.argsort(-scores, kind="stable").tolist()):
@@ -174,7 +176,8 @@ def value_mentions(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> lis
     """The dates of birth, telephone numbers and addresses among the spans of a dialogue."""
     found = []
     for n, (text, own) in enumerate(zip(texts, spans, strict=True)):
-        earlier, later = "\n".join(texts[max(n - 8, 0) : n]), "\n".join(["", *texts[n + 1 : n + 4]])
+        earlier = "\n".join(texts[max(n - 8, 0) : n])
+        later = "\n".join(["", *texts[n + 1 : n + 4]])
         for span in own:
             if span.type in VALUES:
                 segment = Segment(span.start, span.end, 0.0, left_cue(text, span.start), span.type)

@@ -35,7 +35,8 @@ MASK = "\u25a1"
 _STRETCH = re.compile(
     r".{1,1000}\Z|.{501,1000}(?<=[\n。！？!?；;])|.{501,1000}(?<=[，,、 ])|.{1000}", re.DOTALL
 )
-_HAN, _NAMING = re.compile("[\u4e00-\u9fff]+"), re.compile(r"[^\W_]+")
+_HAN = re.compile("[\u4e00-\u9fff]+")
+_NAMING = re.compile(r"[^\W_]+")
 
 
 def reads(text: str) -> bool:
@@ -71,7 +72,9 @@ def read_dialogue(
     texts: Sequence[str], taken: Sequence[Sequence[Span]]
 ) -> tuple[list[list[Span]], list[Mention]]:
     """The addresses, and what may be the name of a private person. Arguments as in `find_names`."""
-    found, mentions, earlier = list[list[Span]](), list[Mention](), ""
+    found = list[list[Span]]()
+    mentions = list[Mention]()
+    earlier = ""
     figures = {
         text[s.start : s.end]
         for text, own in zip(texts, taken, strict=True)
@@ -115,7 +118,8 @@ def _find(stretch: str, earlier: str, number: int, offset: int) -> tuple[list[Sp
     mentions = []
     for one in (*find_candidates(seen, near), *_organizations(seen, segments)):
         if not any(one.start < last and first < one.end for first, last in blocked):
-            place, name = original(one.start, one.end), seen[one.start : one.end]
+            place = original(one.start, one.end)
+            name = seen[one.start : one.end]
             kind = one.shape if one.shape in VALUES else "PERSON"
             mentions.append(
                 Mention(number, *place, kind, name, describe(seen, one, earlier), one.cue)
@@ -182,7 +186,8 @@ def addresses(text: str, segments: Sequence[Segment]) -> Iterator[ScoredRange]:
         ):
             chain = chain[1:]
         if chain and (score := _score(text, chain)):
-            start, end = chain[0].start, chain[-1].end
+            start = chain[0].start
+            end = chain[-1].end
             told = text[start:end]
             if _ADDRESS["leads_home"].search(told) and not _ADDRESS["repeated"].search(told):
                 yield start, end, score
@@ -375,9 +380,11 @@ def _hits(text: str) -> Iterator[AddressPart]:
         if text[at : at + 2] in _division_starts() and (
             length := _division(text, at, kind == "division")
         ):
-            end, kind = at + length, "division"
+            end = at + length
+            kind = "division"
         elif found := _PART["suffix"].match(text, at):
-            end, kind = found.end(), found.lastgroup or ""
+            end = found.end()
+            kind = found.lastgroup or ""
         elif (
             kind not in ("", "division")
             and (room := _PART["room"].match(text, at))

@@ -178,7 +178,8 @@ class DialogueText(NlpArtifacts):
     def _people(self, allowed: Iterable[Span], text: str) -> Iterator[Span]:
         """What stays of a text and is the name of somebody whom everybody knows, or may be (a part of it)."""
         for span in allowed:
-            name, behind = text[span.start : span.end], text[span.end : span.end + _BEHIND]
+            name = text[span.start : span.end]
+            behind = text[span.end : span.end + _BEHIND]
             # What may be public by what the text talks of is a word as often as a name in Chinese.
             listed = span.type == FIGURE and (span.score == 1 or self.language == "en")
             if listed and is_name_of_a_person(name, self.language, behind):
@@ -315,7 +316,8 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
                 text, raw_results, dialogue, recognizers, context
             )
         by_id = {recognizer.id: recognizer for recognizer in recognizers}
-        ours, users = list[Span](), list[Span]()
+        ours = list[Span]()
+        users = list[Span]()
         for result in raw_results:
             score = round(float(result.score), 6)
             if score < THRESHOLD:

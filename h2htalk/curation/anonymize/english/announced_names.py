@@ -91,7 +91,8 @@ def _in_mail_headers(tokens: Tokens) -> Iterator[int]:
 
 def _first_of_name(tokens: Tokens, last: int) -> int:
     """The first word of the name that ends with the word at `last`; `last` + 1 where it is none."""
-    lists, first = words(), last + 1
+    lists = words()
+    first = last + 1
     while last - first + 1 < _LONGEST and first > 0:
         at = first - 1
         word = tokens.words[at]

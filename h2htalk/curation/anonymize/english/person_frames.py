@@ -104,7 +104,8 @@ def _is_capital(tokens: Tokens, index: int) -> bool:
 
 def _looks_like_name(tokens: Tokens, index: int) -> bool:
     """Whether a word is written as a name, or is a given name and no English word."""
-    word, kind = tokens.words[index], tokens.kinds[index]
+    word = tokens.words[index]
+    kind = tokens.kinds[index]
     if _is_capital(tokens, index):
         return kind > 0 or not is_word(word) or not tokens.opens[index]
     return (
@@ -240,7 +241,8 @@ def _titled(tokens: Tokens, index: int) -> Frame:
     title = tokens.word(index - 1)
     if title not in hint("titles") or tokens.gap(index) not in (" ", ". ") or tokens.opens[index]:
         return Frame.NONE
-    lists, word = words(), tokens.words[index]
+    lists = words()
+    word = tokens.words[index]
     written = tokens.shapes[index - 1] != LOWER or title in hint("plain_titles")
     if not written:
         return Frame.NONE
@@ -258,7 +260,8 @@ def _titled(tokens: Tokens, index: int) -> Frame:
 
 def _introduced(tokens: Tokens, index: int, end: int) -> Frame:
     """Behind "I'm", "I am", "this is", "myself": the speaker's, where a clause ends behind it."""
-    before, second = tokens.word(index - 1), tokens.word(index - 2)
+    before = tokens.word(index - 1)
+    second = tokens.word(index - 2)
     if not _same_clause(tokens, index):
         return Frame.NONE
     shortened = before in ("im", "its")  # folded
@@ -280,7 +283,8 @@ def _greeted(tokens: Tokens, index: int, end: int) -> Frame:
     if not _closes(tokens, end) or index == 0:
         return Frame.NONE
     gap = tokens.gap(index).strip(" ,*_")
-    before, second = tokens.word(index - 1), tokens.word(index - 2)
+    before = tokens.word(index - 1)
+    second = tokens.word(index - 2)
     greeting = before in hint("greetings") or before in ("morning", "night", "evening", "luck")
     greeting |= before == "there" and second in hint("greetings")
     greeting |= before == "you" and second in ("thank", "meet", "meeting", "bless")
@@ -332,7 +336,8 @@ def _placed_behind(tokens: Tokens, index: int, end: int) -> Frame:
     """What stands behind it: "Sara my wife", "kowalczyk in payroll", "mr fitz, my old teacher", "tobi from work"."""
     if end >= len(tokens) or not _looks_like_name(tokens, index):
         return Frame.NONE
-    word, following = tokens.word(end), tokens.word(end + 1)
+    word = tokens.word(end)
+    following = tokens.word(end + 1)
     apart = tokens.gap(end).strip(" ")
     written = _is_capital(tokens, index) or tokens.kinds[index] >= RARE
     if word in ("my", "our") and not apart.strip(",(-–—") and (written or not apart):

@@ -73,10 +73,8 @@ def words() -> WordLists:
     called = (hints["titles"] | hints["kin"]) - {"nan", "nana", "pal", "sis"}
     for word in never | (hints["places"] - hints["named_after_places"]) | called:
         given.pop(word, None)
-    known, works = (
-        _phrases(raw["known_people"]),
-        _phrases("\n".join(read_lines(_FOLDER / "works.txt"))),
-    )
+    known = _phrases(raw["known_people"])
+    works = _phrases("\n".join(read_lines(_FOLDER / "works.txt")))
     no_names = never | hints["kin"] | hints["titles"]
     things = frozenset(
         " ".join(map(folded, name.split())) for name in re.split(r"[|\n]", raw["named_like_people"])
@@ -174,8 +172,11 @@ class Tokens:
         self.shapes = list(map(_shape, raws))
         self.opens: list[bool] = []  # first of its sentence
         self.blocked: list[bool] = []  # part of other personal data, of a title, of a known name
-        before, title, emphasis = 0, False, _emphasis_marks(text)
-        titles, may_be_glued = hint("titles"), any(mark in text for mark in _GLUE)
+        before = 0
+        title = False
+        emphasis = _emphasis_marks(text)
+        titles = hint("titles")
+        may_be_glued = any(mark in text for mark in _GLUE)
         for (start, end), raw, word in zip(places, raws, self.words, strict=True):
             gap = text[before:start] if start - before < 12 else "\n"
             # A point after "Dr" ends nothing.
@@ -187,7 +188,8 @@ class Tokens:
                 glued |= text[end : end + 1] in _GLUE and end not in emphasis
             shortened = ("'" in raw or "’" in raw) and raw.lower().endswith(_SHORTENED)
             self.blocked.append(glued or shortened)
-            before, title = end, word in titles or word == "st"
+            before = end
+            title = word in titles or word == "st"
         # Whether its writer uses capitals.
         opening = (shape for opens, shape in zip(self.opens, self.shapes, strict=True) if opens)
         self.cased = CAPITAL in opening or re.search(r"\bI\b", text) is not None
@@ -221,7 +223,8 @@ class Tokens:
     def block(self, spans: Iterable[Span]) -> None:
         """Words that lie in a span are nobody's name from now on."""
         for span in spans:
-            first, last = bisect_right(self.ends, span.start), bisect_left(self.starts, span.end)
+            first = bisect_right(self.ends, span.start)
+            last = bisect_left(self.starts, span.end)
             self.blocked[first:last] = [True] * (last - first)
 
 
@@ -271,7 +274,8 @@ def classes_of(word: str) -> tuple[str, ...]:
 
 def is_candidate(tokens: Tokens, index: int) -> bool:
     """Whether a word may begin a person's name: a given name, a surname, or a word that no list holds."""
-    lists, word = words(), tokens.words[index]
+    lists = words()
+    word = tokens.words[index]
     if tokens.blocked[index] or tokens.shapes[index] == INITIAL or word in lists.never:
         return False
     places = lists.hints["places"]
@@ -323,11 +327,13 @@ def block_plants(tokens: Tokens) -> None:
     plants = hint("plants")
     if plants.isdisjoint(tokens.words):
         return
-    growing, doing = hint("growing"), hint("human_verbs") | hint("sure_verbs") | hint("tending")
+    growing = hint("growing")
+    doing = hint("human_verbs") | hint("sure_verbs") | hint("tending")
     for index, word in enumerate(tokens.words):
         if word not in plants or tokens.possessive[index]:
             continue
-        before, after = tokens.word(index - 1), tokens.word(index + 1)
+        before = tokens.word(index - 1)
+        after = tokens.word(index + 1)
         around = tokens.words[max(0, index - _PLANTED) : index + _PLANTED + 1]
         watered = ("water", "it") in pairwise(around) or ("watering", "it") in pairwise(around)
         about_plants = watered or not growing.isdisjoint(around)
@@ -366,14 +372,19 @@ def block_things(tokens: Tokens) -> None:
 def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int]) -> list[Span]:
     """Spans of PERSON that begin with these words, each with its score; `ends` as of `name_ends`. None overlap. A form
     of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not."""
-    spans, reached = list[Span](), 0
+    spans = list[Span]()
+    reached = 0
     for index in sorted(starts):
         if index < reached:
             continue
-        first, before, reached = index, reached, ends[index]
+        first = index
+        before = reached
+        reached = ends[index]
         while first > before and continues_name(tokens, first) and is_candidate(tokens, first - 1):
             first -= 1
-        start, end, title = tokens.starts[first], tokens.ends[reached - 1], tokens.word(first - 1)
+        start = tokens.starts[first]
+        end = tokens.ends[reached - 1]
+        title = tokens.word(first - 1)
         written = tokens.shapes[first - 1] != LOWER or title in hint("plain_titles")
         joined = (
             "-" in tokens.text[tokens.starts[first - 1] : tokens.ends[first - 1]]
@@ -388,7 +399,9 @@ def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int
 def continues_name(tokens: Tokens, index: int) -> bool:
     """Whether a word still belongs to the name that ends before: a given name, an initial, a surname."""
     lists = words()
-    word, shape, kind = tokens.words[index], tokens.shapes[index], tokens.kinds[index]
+    word = tokens.words[index]
+    shape = tokens.shapes[index]
+    kind = tokens.kinds[index]
     gap = tokens.gap(index)
     pointed = gap == ". " and tokens.shapes[index - 1] == INITIAL
     if tokens.blocked[index] or not (gap == " " or pointed or gap.translate(_MARKED) in (" ", "-")):

@@ -68,7 +68,8 @@ def log_odds(
     messages: Sequence[Tokens], candidates: Sequence[Sequence[Candidate]]
 ) -> list[list[float]]:
     """The log-odds that each candidate of each message of a dialogue is private."""
-    model, found = load_classifier(FOLDER, "en"), []
+    model = load_classifier(FOLDER, "en")
+    found = []
     for tokens, near, own in zip(messages, features_near(messages), candidates, strict=True):
         total = model.weights(np.fromiter(map(bucket, near), np.int64)).sum()
         values = []
@@ -104,8 +105,13 @@ def features_near(messages: Sequence[Tokens]) -> list[set[str]]:
 
 def features_of(tokens: Tokens, one: Candidate) -> set[str]:
     """The features of a candidate and of what stands beside it."""
-    lists, index, end, kind = words(), one.first, one.end, one.kind
-    word, given, shape = tokens.words[index], tokens.kinds[index], tokens.shapes[index]
+    lists = words()
+    index = one.first
+    end = one.end
+    kind = one.kind
+    word = tokens.words[index]
+    given = tokens.kinds[index]
+    shape = tokens.shapes[index]
     written = f"{kind}k{given}s{shape}c{int(tokens.cased)}o{int(tokens.opens[index])}"
     known = f"w{int(word in lists.words)}n{int(word in lists.surnames)}p{int(word in lists.hints['places'])}"
     found = {
@@ -127,7 +133,8 @@ def features_of(tokens: Tokens, one: Candidate) -> set[str]:
     found.add(f"u{int(word in first)}{int(word in last)}k{given}")
     if given == WORD_NAME:
         found.add(f"i{shape}{word}")
-    before, after = _beside(tokens, index, -1), _beside(tokens, end - 1, 1)
+    before = _beside(tokens, index, -1)
+    after = _beside(tokens, end - 1, 1)
     for place in range(_BESIDE):
         found |= {f"b{place}{before[place]}", f"a{place}{after[place]}"}
         found |= {f"B{place}{name}" for name in classes_of(before[place])}
@@ -148,10 +155,13 @@ def features_of(tokens: Tokens, one: Candidate) -> set[str]:
 
 def _beside(tokens: Tokens, index: int, step: int) -> list[str]:
     """The words on one side of a word up to the end of its sentence, empty beyond."""
-    found, edge, index = list[str](), index + (step > 0), index + step
+    found = list[str]()
+    edge = index + (step > 0)
+    index = index + step
     while len(found) < _BESIDE and 0 <= index < len(tokens) and not tokens.opens[edge]:
         found.append(tokens.words[index])
-        edge, index = edge + step, index + step
+        edge = edge + step
+        index = index + step
     return found + [""] * (_BESIDE - len(found))
 
 

@@ -88,7 +88,8 @@ def find_names(
     for ballot, voted in zip(ballots, private, strict=True):
         if not (count.is_private(ballot) if ballot.word in count.told else voted):
             continue
-        tokens, candidate = messages[ballot.message].tokens, ballot.candidate
+        tokens = messages[ballot.message].tokens
+        candidate = ballot.candidate
         spans, starts = found[ballot.message]
         if candidate.kind:
             spans.append(
@@ -177,13 +178,15 @@ class VoteCount:
     def _frame(self, ballot: Ballot) -> Frame:
         place = ballot.message, ballot.candidate.first
         if place not in self._frames:
-            tokens, candidate = self._messages[ballot.message].tokens, ballot.candidate
+            tokens = self._messages[ballot.message].tokens
+            candidate = ballot.candidate
             self._frames[place] = frame_of(tokens, candidate.first, candidate.end)
         return self._frames[place]
 
     def _margin(self, ballot: Ballot) -> float:
         """By how much the classifier is surer than it needs to be."""
-        candidate, word = ballot.candidate, ballot.word
+        candidate = ballot.candidate
+        word = ballot.word
         if candidate.kind:
             return ballot.value - float(self._least[candidate.kind])
         tokens = self._messages[ballot.message].tokens
@@ -297,11 +300,9 @@ def find_addresses(text: str) -> list[Span]:
 
 def _home_end(text: str, start: int, end: int) -> int:
     """Where a lane or a house without a number ends with its town, if it is said that somebody lives there, or 0."""
-    patterns, before, town = (
-        _patterns(),
-        text[max(0, start - 60) : start],
-        _patterns()["town"].match(text, end),
-    )
+    patterns = _patterns()
+    before = text[max(0, start - 60) : start]
+    town = _patterns()["town"].match(text, end)
     lives = patterns["lives_right_there"].search(before) or (
         town and patterns["lives_there"].search(before)
     )
@@ -329,7 +330,8 @@ def _pieces(text: str, *, spoken: bool) -> list[AddressPart]:
 
 def _is_street(text: str, match: re.Match[str]) -> bool:
     """In lower case, no word between number and street may be one that sentences are made of."""
-    kind, capital = match["kind"].lower(), match["kind"][0].isupper()
+    kind = match["kind"].lower()
+    capital = match["kind"][0].isupper()
     name = match["name"].split()
     small = [word for word in name if word[0].islower()]
     if not name:
@@ -369,7 +371,8 @@ _CUES_WITHOUT_AT = ("called", "at_work", "got_into")
 def find_organizations(tokens: Tokens) -> list[Candidate]:
     """What may be organisations' names in a text's words, but for those that `tokens` blocks; blocks them too."""
     places = [match.span() for match in _patterns()["numbered"].finditer(tokens.text)]
-    reached, kinds = 0, hint("suffix") | hint("fronted")
+    reached = 0
+    kinds = hint("suffix") | hint("fronted")
     for index, word in enumerate(tokens.words):
         if index < reached or word not in kinds:
             continue
@@ -379,7 +382,8 @@ def find_organizations(tokens: Tokens) -> list[Candidate]:
             and (bounds := _by_kind(tokens, index, reached))
         ):
             first, reached = bounds
-            start, end = tokens.starts[first], tokens.ends[reached - 1]
+            start = tokens.starts[first]
+            end = tokens.ends[reached - 1]
             start -= 4 * (
                 tokens.text[max(0, start - 5) : start] == " The "
             )  # "at The Lighthouse Centre"
@@ -400,7 +404,8 @@ def find_organizations(tokens: Tokens) -> list[Candidate]:
     }
     found = []
     for start, end in [*places, *sorted(cued, key=lambda place: (place[0], -place[1]))]:
-        first, last = bisect_right(tokens.ends, start), bisect_left(tokens.starts, end)
+        first = bisect_right(tokens.ends, start)
+        last = bisect_left(tokens.starts, end)
         by_kind = (start, end) in places
         # "at Sara's", and not "at Harlow & Finch".
         is_firm = by_kind or "&" in tokens.text[start:end]
@@ -416,7 +421,8 @@ def find_organizations(tokens: Tokens) -> list[Candidate]:
 
 def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int] | None:
     """A name by the kind of thing that it ends in or begins with, as its first word and its end."""
-    first, end = index, index + 1
+    first = index
+    end = index + 1
     while first > reached and index - first < _LONGEST and _joined(tokens, first, first - 1):
         first -= 1
     while end - index <= _LONGEST:

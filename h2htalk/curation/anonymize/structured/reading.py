@@ -178,7 +178,8 @@ class Reading:
         # Cues behind a value weigh less than those before it: the next value's cue stands there too.
         at = bisect_right(self.cues, end - 1, key=_START)
         for cue in self.cues[at : at + 4]:
-            gap, text = cue.start - end, self.text[end : cue.start]
+            gap = cue.start - end
+            text = self.text[end : cue.start]
             if gap > reach["behind"]:
                 break
             if cue.kind in silent or _CUE["digits"].search(text):
@@ -202,7 +203,8 @@ class Reading:
             return "other" if cue.kind == "errand" else cue.kind
         table = read_table(f"cues_{self.language}")
         at = bisect_left(self.cues, cue.start, key=_START)
-        before, reach = reversed(self.cues[max(0, at - 3) : at]), table["reach"]["antecedent"]
+        before = reversed(self.cues[max(0, at - 3) : at])
+        reach = table["reach"]["antecedent"]
         named = (
             other.kind
             for other in before
@@ -326,7 +328,8 @@ def _each(match: re.Match[str], filler: str, meant: str) -> list[Edit]:
 
 def _without_fillers(match: re.Match[str]) -> list[Edit]:
     """138哈2736哈4512, lin❤88: fillers between letters go, between digits they are spaces."""
-    odd, whole = match["odd"], match.group()
+    odd = match["odd"]
+    whole = match.group()
     lettered = _RE["letter"].search(whole) is not None
     path = match.string[: match.start()].endswith(".")
     if path or (

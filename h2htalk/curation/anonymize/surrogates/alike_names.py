@@ -206,7 +206,8 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> s
     people = {name: _APOSTROPHE.sub("", other) for name, other in people.items()}
 
     def other(found: re.Match[str]) -> str:
-        run, key = found[0], found[0].lower()
+        run = found[0]
+        key = found[0].lower()
         if found["digits"]:
             return renumbered(draw, run)
         if key in people or key in own["handle_kept"]:

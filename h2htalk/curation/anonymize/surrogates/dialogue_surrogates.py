@@ -122,10 +122,8 @@ class Surrogates:
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         """A surrogate of a value as written."""
-        draw, seen = (
-            keyed_random(self._secret, kind, value, str(attempt)),
-            dialogue_values.visible_value(raw),
-        )
+        draw = keyed_random(self._secret, kind, value, str(attempt))
+        seen = dialogue_values.visible_value(raw)
         if kind in _MAKERS:
             return _MAKERS[kind](draw, seen)
         if kind in _ACCOUNTS and not (kind == "WECHAT" and value.isdigit()):
@@ -224,7 +222,8 @@ def _mapping(
             own = names.latin_gender(part.key) if part.role == "latin_given" else "neutral"
             called.setdefault(part.key, set()).add(own if name.gender == "neutral" else name.gender)
     # Where one sex alone is spoken of, a name that may be of either is of that.
-    him, her = bool(said & {"he", "him", "his"}), bool(said & {"she", "her", "hers"})
+    him = bool(said & {"he", "him", "his"})
+    her = bool(said & {"she", "her", "hers"})
     told: dialogue_values.Gender = "neutral" if him == her else "male" if him else "female"
     # In an order of their own: where parts were found says nothing.
     keys = sorted({(part.role, part.key) for name in people for part in name.parts if part.role != "kept"},
@@ -245,10 +244,8 @@ def _mapping(
             (own for (of, own) in mapped if of == "given" and own[-1] == key[-1] and len(key) < 3),
             None,
         )
-        attempt, made = (
-            0,
-            mapped["given", full][-1] * len(key) if full and role in ("doubled", "nick") else "",
-        )
+        attempt = 0
+        made = mapped["given", full][-1] * len(key) if full and role in ("doubled", "nick") else ""
         while not made or made.lower() in taken:
             draw = keyed_random(secret, salt, role, key, str(attempt))
             joint = "-" if role.startswith(("latin", "pinyin")) else ""
@@ -282,7 +279,8 @@ def address(draws: Draws, value: str) -> str:
             )
         if latin:
             return _renumbered(draws, latin)
-        name, tail = found["head"] or found["rest"], found["tail"] or ""
+        name = found["head"] or found["rest"]
+        tail = found["tail"] or ""
         if found[0] in (provinces := names.faker_lists("address", "zh_CN").provinces):
             return str(
                 draws(name).choice(
@@ -310,7 +308,8 @@ def organization(draws: Draws, value: str) -> str:
         if len(value) > 3
         else value
     )
-    area, name = head[: head.rfind("市") + 1], head[head.rfind("市") + 1 :]
+    area = head[: head.rfind("市") + 1]
+    name = head[head.rfind("市") + 1 :]
     made = _chinese_name(draws(area), area[:-1], "city_zh") + area[-1:]
     # Schools and hospitals are called by places, firms are not, and kindergartens of three characters for children.
     section = (
@@ -325,7 +324,8 @@ def organization(draws: Draws, value: str) -> str:
 
 def _chinese_name(draw: Random, name: str, section: str) -> str:
     """Another name as long, of at most four characters, of the words of a list; of a city such a one."""
-    name, own = name[:4], names.word_lists()
+    name = name[:4]
+    own = names.word_lists()
     cities = [city for city in names.faker_lists("address", "zh_CN").cities if len(city) == 2]
     if name[:2] in cities or len(name) == 2:  # 北京朝阳区: a city, then the rest
         first = draw.choice(
@@ -367,7 +367,9 @@ def _english(draws: Draws, value: str, section: str) -> str:
 
     def other(found: re.Match[str]) -> str:
         nonlocal town, replaced
-        written, before, after = found[0], value[: found.start()], value[found.end() :]
+        written = found[0]
+        before = value[: found.start()]
+        after = value[found.end() :]
         draw = draws(re.sub(r"\s", "", written[:5] if found["zip"] else written))
         if found["postcode"]:
             figures = (

@@ -53,7 +53,9 @@ def _is_latin(name: str) -> bool:
 
 def _is_full_name(parts: tuple[str, ...]) -> bool:
     """Whether words are a given name or a form of address and a surname, with initials and particles between them."""
-    lists, first, last = words(), parts[0], parts[-1]
+    lists = words()
+    first = parts[0]
+    last = parts[-1]
     particles = name_words()["particles"]
     inner = [part for part in parts[1:-1] if len(part) > 1 and part not in particles]
     surname = last in lists.surnames or not is_word(last)

@@ -102,7 +102,8 @@ def clock(text: str) -> time | None:
 
 def moment(day: str, hours: str, order: Order) -> datetime | None:
     """The moment of a date and a time of the day as a program prints them."""
-    found, at = _day(day, order), clock(hours)
+    found = _day(day, order)
+    at = clock(hours)
     return None if found is None or at is None else datetime.combine(found, at)
 
 

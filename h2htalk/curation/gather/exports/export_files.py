@@ -101,10 +101,8 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, strict=False)
     except json.JSONDecodeError as error:
-        problem, line = (
-            f"no JSON: {error.msg}; the file is cut off or was changed, so export it again",
-            error.lineno,
-        )
+        problem = f"no JSON: {error.msg}; the file is cut off or was changed, so export it again"
+        line = error.lineno
     except RecursionError:
         raise RefusedItem("broken", "no JSON: nested too deeply") from None
     try:

@@ -101,7 +101,8 @@ def _message(record: object) -> ChatMessage:
     """A message; one without a speaker is nobody's."""
     if not isinstance(record, Mapping):
         return ChatMessage("", "")
-    author, content = record.get("author"), record.get("content")
+    author = record.get("author")
+    content = record.get("content")
     role = author.get("role") if isinstance(author, Mapping) else None
     if not isinstance(role, str) or not isinstance(content, Mapping):
         return ChatMessage("", "")

@@ -90,7 +90,8 @@ def _message(record: Mapping[str, Any]) -> ChatMessage:
 
 def _chosen_swipe(record: Mapping[str, Any]) -> str:
     """The text of the answer that was chosen of several."""
-    swipes, chosen = record.get("swipes"), record.get("swipe_id")
+    swipes = record.get("swipes")
+    chosen = record.get("swipe_id")
     if not isinstance(swipes, list) or not swipes:
         return ""
     if not isinstance(chosen, int) or not 0 <= chosen < len(swipes):

@@ -201,7 +201,8 @@ class _Form:
 
 
 def _form(match: re.Match[str]) -> _Form:
-    date, time = _group(match, "date"), _group(match, "time")
+    date = _group(match, "date")
+    time = _group(match, "time")
     separator = _SEPARATOR.search(date)
     head = match.string[: match.start("rest")]
     return _Form(
