@@ -141,8 +141,8 @@ def wordy(records: Records) -> None:
     """No user is short, and some keep goats."""
     for number, one in enumerate(records):
         for turn in one["sessions"][0]["turns"]:
-            turn["user"] += " and there is nothing more to say of it" + ", ask the goat" * (
-                number < 10
+            turn["user"] += " and there is nothing more to say of it" + (
+                ", ask the goat" if number < 10 else ""
             )
 
 

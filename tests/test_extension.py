@@ -62,7 +62,8 @@ class Checkout:
     def add(self, path: str, text: str) -> None:
         """Add a file; a module counts as a place."""
         (self.package / path).write_text(text, encoding="utf-8")
-        self.places += [path] if not path.endswith(".j2") else []
+        if not path.endswith(".j2"):
+            self.places += [path]
 
     def edit(self, path: str, before: str, new: str) -> None:
         """Insert text before another, which occurs once."""

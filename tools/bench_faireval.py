@@ -124,7 +124,11 @@ def _alone(sample: EvidenceSample) -> Verdict:
     """The verdict of one sample: half a comparison has no calibrated one."""
     a = sample.score_a or 0.0
     b = sample.score_b or 0.0
-    return "tie" if a == b else "win" if a > b else "lose"
+    if a == b:
+        return "tie"
+    if a > b:
+        return "win"
+    return "lose"
 
 
 def main() -> int:

@@ -66,7 +66,8 @@ def main(repetitions: int, *seeds: int) -> None:
                     hits[2] += holds(regression(scores, chance), truth)
                     half = 1.96 * f.std() / items**0.5
                     hits[0] += abs(f.mean() - truth) <= half
-                    halves += [] if found.high is None else [found.high - found.value]
+                    if found.high is not None:
+                        halves.append(found.high - found.value)
                 given = len(
                     halves
                 )  # the stratified form refuses where errors do not vary; the regression misses there

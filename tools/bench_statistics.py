@@ -229,13 +229,12 @@ def correlations(repetitions: int) -> None:
             ends = [rank_correlation([(clusters, one)])[1:] for one in drawn]
             hits = 100 * sum(inside(one, truth) for one in ends) / len(ends)
             cells.append(f"{hits:.1f} ({np.mean([high - low for low, high in ends]):.2f})")
-        name = (
-            f"{n} items in clusters of {size}"
-            if size > 1
-            else f"{n} items"
-            if size
-            else f"{n} models"
-        )
+        if size > 1:
+            name = f"{n} items in clusters of {size}"
+        elif size:
+            name = f"{n} items"
+        else:
+            name = f"{n} models"
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 

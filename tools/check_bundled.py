@@ -359,9 +359,8 @@ def _user_turns(split: Split, language: str) -> list[tuple[str, str]]:
     for one in split.scenarios if not split.cases else ():
         if one.language == language:
             said += [(one.id, turn.content) for turn in one.turns if turn.role == "user"]
-            said += (
-                [(one.id, str(one.inputs["user_message"]))] if "user_message" in one.inputs else []
-            )
+            if "user_message" in one.inputs:
+                said += [(one.id, str(one.inputs["user_message"]))]
     return said
 
 
@@ -379,7 +378,7 @@ def _register(splits: dict[str, Split]) -> Iterator[Rule]:
                 for pattern in (PATTERNS["emoji"].search, PATTERNS["silence"].fullmatch)
             ]
             figure = f"{100 * share:.1f} % of {len(texts)} turns short, of these {100 * agreed:.1f} % assent"
-            broken = [figure] * (share < LEAST_SHORT or agreed > MOST_ASSENT)
+            broken = [figure] if share < LEAST_SHORT or agreed > MOST_ASSENT else []
             broken += [
                 f"{kind}: {n} turns"
                 for kind, n in zip(("emoji", "silence"), marks, strict=True)

@@ -95,7 +95,8 @@ class Share:
         share = self.found / self.of
         low, high = wilson_interval(self.found / self.of, self.of)
         asked = f"  at least {self.least:g}" if self.least is not None else ""
-        asked += f"  at most {self.most:g}" if self.most is not None else ""
+        if self.most is not None:
+            asked += f"  at most {self.most:g}"
         mark = "" if self.reached else "  NOT REACHED"
         return f"{self.what:58} {share:.4f} [{low:.3f}, {high:.3f}] n {self.of:,}{asked}{mark}"
 

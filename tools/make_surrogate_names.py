@@ -71,15 +71,14 @@ def listed(kind: str) -> Origins:
                     or "format" in key
                 ):
                     continue
-                sex = (
-                    "s"
-                    if kind == "last"
-                    else "f"
-                    if "female" in key
-                    else "m"
-                    if "_male" in key
-                    else "n"
-                )
+                if kind == "last":
+                    sex = "s"
+                elif "female" in key:
+                    sex = "f"
+                elif "_male" in key:
+                    sex = "m"
+                else:
+                    sex = "n"
                 for item in value:
                     written = str(item[0] if isinstance(item, tuple) else item).translate(LETTERS)
                     name = "".join(
@@ -118,9 +117,8 @@ class Spelling:
         likely = self.model.predict_log_proba([name])[0] + [
             LISTED * (of in where) for of in self.model.classes_
         ]
-        likely[list(self.model.classes_).index("as")] -= (
-            0 if "as" in where else 99
-        )  # too few to be learned from
+        if "as" not in where:
+            likely[list(self.model.classes_).index("as")] -= 99  # too few to be learned from
         *_, second, first = likely.argsort()
         return (
             str(self.model.classes_[first])

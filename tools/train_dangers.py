@@ -632,7 +632,12 @@ def weigh_now(corpus: Corpus) -> dict[str, Any]:
     }
     of = dict[str, list[float]]()
     for talk, turns in zip(corpus.talks, corpus.place, strict=True):
-        alike = "look_alike" if talk.source == NOW else "near" if talk.kind == "look_alike" else ""
+        if talk.source == NOW:
+            alike = "look_alike"
+        elif talk.kind == "look_alike":
+            alike = "near"
+        else:
+            alike = ""
         name = NOW if talk.kind == NOW else alike or names.get(talk.source, "")
         if not any(OF_CRISIS & turn.marks.keys() for turn in talk.said):
             of.setdefault(name, []).append(most[turns].max())

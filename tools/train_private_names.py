@@ -128,7 +128,8 @@ def unmarked(line: str) -> tuple[str, list[Place]]:
     for mark in _MARK.finditer(line):
         text += line[at : mark.start()]
         name = mark[1] or mark[2] or ""
-        places += [(len(text), len(text) + len(name), "PERSON")] if mark[1] else []
+        if mark[1]:
+            places += [(len(text), len(text) + len(name), "PERSON")]
         text = text + name
         at = mark.end()
     return text + line[at:], places
@@ -309,7 +310,8 @@ def chinese_examples(found: Sequence[Talk]) -> Iterator[Example]:
             shape = zh.SHAPES[ord(said[place]) - 0xE000]
             if talk.source == "unlabelled" and shape not in SURELY_NONE:
                 continue
-            weight *= 2.0 if shape == "word" and not private else 1.0
+            if shape == "word" and not private:
+                weight *= 2.0
             several = [said]
             room = (30 if mention.type in ("PERSON", "ORGANIZATION") else 120) - place
             if talk.source in ("line", "renamed", "unlabelled") and room > 0:

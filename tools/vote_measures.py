@@ -28,5 +28,6 @@ def expected_accuracy(results: Mapping[str, VoteResult], gold: Mapping[str, str]
         result = results.get(item)
         if result is not None:
             right += float(label == result.label)
-            right += 1 / len(result.tied) if label in result.tied else 0.0
+            if label in result.tied:
+                right += 1 / len(result.tied)
     return right / len(gold)

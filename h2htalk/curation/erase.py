@@ -266,7 +266,8 @@ def _apply(workspace: Workspace) -> list[str]:
         for name in STAGES[stage].temporary:  # the next run makes these files again
             remove_for_good(folder.path / name)
         if stage in remade:
-            removed += [stage] if folder.parts() else []
+            if folder.parts():
+                removed += [stage]
             folder.clear()
         elif not (
             purged and stage == FIRST_STAGE
@@ -306,7 +307,8 @@ def find_copies(
     """
     table = dedup.path / DUPLICATES
     lines = list(dedup.records(REJECTED))
-    lines += [line for _, line in read_jsonl(table, torn_tail=True)] if table.exists() else []
+    if table.exists():
+        lines += [line for _, line in read_jsonl(table, torn_tail=True)]
     copies: dict[
         str, dict[str, bool]
     ] = {}  # dialogue -> its copies, and whether the words are equal

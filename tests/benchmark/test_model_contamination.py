@@ -29,7 +29,8 @@ def test_references_and_canary_that_a_model_continues(
         else []
     )
     replies = {f"reference/{one.id}": one.reference for one in learned}
-    replies |= {"canary": split.canary[-24:]} if canary else {}
+    if canary:
+        replies |= {"canary": split.canary[-24:]}
     table, found = check_contamination(
         script(tmp_path, replies), "high_risk", str(tmp_path / "out")
     )

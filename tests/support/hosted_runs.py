@@ -183,7 +183,10 @@ class HostedRun:
                     )
                 paid.add(call.items)
             if call.billing != "free":
-                most[call.id] += worst if call.usd is None else call.usd
+                if call.usd is None:
+                    most[call.id] += worst
+                else:
+                    most[call.id] += call.usd
         for charge in charges.values():
             most[item_of(charge.item)] -= charge.dollars
         assert min(most.values(), default=0) >= 0, f"an item cost more than the books say: {most}"

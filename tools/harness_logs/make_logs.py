@@ -56,7 +56,11 @@ def reply_to(place: int, item: dict[str, Any], epoch: int) -> str:
     """Part of the reference: another part in another epoch."""
     words = item["reference"].split()
     text = " ".join(words[epoch :: 2 + place % 2])
-    return "" if place == EMPTY else f"{text} Really?" if place % 3 == 0 else text
+    if place == EMPTY:
+        return ""
+    if place % 3 == 0:
+        return f"{text} Really?"
+    return text
 
 
 class Server:

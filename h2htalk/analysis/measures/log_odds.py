@@ -108,7 +108,8 @@ def _row(item: str, counts: tuple[int, int], totals: tuple[int, int]) -> LogOdds
         omegas.append(math.log((count + correction) / (total - count + correction)))
         variance += 1 / (count + correction) + 1 / (total - count + correction)
         for seen, expected in ((count, total * share), (total - count, total * (1 - share))):
-            ratio += 2 * seen * math.log(seen / expected) if seen else 0.0
+            if seen:
+                ratio += 2 * seen * math.log(seen / expected)
     estimate = omegas[0] - omegas[1]
     margin = Z_95 * math.sqrt(variance)
     z = math.copysign(math.sqrt(max(0.0, ratio)), estimate)

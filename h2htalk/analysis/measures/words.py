@@ -127,13 +127,12 @@ def _singulars(words: Collection[str]) -> Mapping[str, str]:
             and not word.endswith(("ss", "us", "is"))
             and not _NO_PLURAL.fullmatch(word)
         ):
-            longer = (
-                word[:-3] + "y"
-                if word.endswith("ies")
-                else word[:-2]
-                if word.endswith(_PLURAL_ES)
-                else ""
-            )
+            if word.endswith("ies"):
+                longer = word[:-3] + "y"
+            elif word.endswith(_PLURAL_ES):
+                longer = word[:-2]
+            else:
+                longer = ""
             if known := [one for one in (word[:-1], longer) if len(one) > 1 and one in words]:
                 found[word] = known[0]
     return found

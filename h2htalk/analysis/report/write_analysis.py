@@ -365,7 +365,8 @@ def overview(analysis: Analysis) -> str:
                 for s in part.lengths.summaries
                 if (s.group, s.measure) == ("all", measure)
             ]
-            rows += [(MEASURES[measure], "; ".join(lengths))] if lengths else []
+            if lengths:
+                rows += [(MEASURES[measure], "; ".join(lengths))]
         for side in SIDES:
             rows.append(
                 (

@@ -120,7 +120,8 @@ class SplitIndex:
                     1.0 if text.text in run else similarity(text.text, run, self._least)
                     for run in runs
                 )
-                found += [(similar, text)] if similar >= self._least else []
+                if similar >= self._least:
+                    found += [(similar, text)]
         if not found:
             return None
         similar, of = min(found, key=lambda one: (-one[0], one[1]))

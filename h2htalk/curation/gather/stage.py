@@ -68,7 +68,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
             "gather: there are no [[gather.sources]] and no gather.simulate.dialogues; add some"
         )
     licences = [(source.name, source.licence) for source in settings.sources]
-    licences += [(SIMULATED, settings.simulate.licence)] if simulated else []
+    if simulated:
+        licences += [(SIMULATED, settings.simulate.licence)]
     require_allowed(licences, settings.licence)
     planned = plan_sources(spec, workspace)
     simulation = open_simulation(spec) if simulated else None

@@ -96,7 +96,8 @@ def sample_lines(workspace: Path, results: Iterable[SampleResult]) -> list[str]:
     lines: list[str] = []
     for result in results:
         ends = [f"; {describe_people(result)}"]
-        ends += [f"; fewer than two people read {result.unread:,} others"] if result.unread else []
+        if result.unread:
+            ends += [f"; fewer than two people read {result.unread:,} others"]
         if result.stage != current:
             ends.append("; the safety stage has changed since: this is about the earlier one")
         for language, population in sorted(result.population.items()):

@@ -99,8 +99,10 @@ def texts_of_items(content: ReleaseContent) -> Iterator[ItemTexts]:
             metadata = one.metadata
             age = metadata.get("age")
             tags = frozenset(noted_tags(metadata))
-            tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
-            tags |= {REVIEWED} if metadata.get(REVIEWED) is True else set()
+            if isinstance(age, int) and age >= 18:
+                tags |= {ADULT}
+            if metadata.get(REVIEWED) is True:
+                tags |= {REVIEWED}
             replies = one.references if SUBTASKS[one.subtask].contract.form == "speech" else ()
             said = [*(turn.content for turn in one.turns), *replies]
         yield ItemTexts(one, Dialogue(one.id, one.language, turns), tags, frozenset(said))

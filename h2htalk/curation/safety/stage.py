@@ -93,7 +93,10 @@ def assess(
     evidence += targets
     evidence += crisis.find_crisis(turns, language, encoder)
     alarms = companion.find_companion(turns, language)
-    evidence += companion.as_hints(alarms) if talk == "people" else alarms
+    if talk == "people":
+        evidence += companion.as_hints(alarms)
+    else:
+        evidence += alarms
     evidence += find_unusable_content(dialogue)
     return decide_safety(dialogue, evidence, thresholds, explicit)
 
@@ -109,10 +112,13 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         "explicit": settings.explicit,
     }
     guard = Guard.of(spec, key)
-    values |= guard.signature() if guard is not None else {}
-    values |= {"talk": settings.talk} if settings.talk != "companion" else {}
+    if guard is not None:
+        values |= guard.signature()
+    if settings.talk != "companion":
+        values |= {"talk": settings.talk}
     encoded = settings.dangers == "encoder"
-    values |= {"encoder": danger_encoder.identity()} if encoded else {}
+    if encoded:
+        values |= {"encoder": danger_encoder.identity()}
     folder = workspace.stage("safety")
     arguments = (
         guard,

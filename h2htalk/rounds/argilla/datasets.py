@@ -221,9 +221,10 @@ def question_for(question: Question, language: Language) -> dict[str, Any]:
         # Both ends of the scale are in the title: phones do not show descriptions, and the server bare numbers.
         steps = [rating_text(name, rating, language) for rating in question.ratings]
         ends = steps[0], steps[-1]
-        title += (
-            f" ({'; '.join(ends)})" if find_language(language).spaced else f"（{'；'.join(ends)}）"
-        )
+        if find_language(language).spaced:
+            title += f" ({'; '.join(ends)})"
+        else:
+            title += f"（{'；'.join(ends)}）"
         lines += steps
     else:
         texts = {label: label_text(name, label, language) for label in question.labels}

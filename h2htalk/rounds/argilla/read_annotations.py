@@ -202,7 +202,8 @@ def _describe_other(name: str, responses: Sequence[ServerResponse], words: Serve
         f"{one.dataset}: item {one.item}, {words.response} {one.id}"
         for one in responses[:_MAX_NAMED]
     ]
-    listed += [f"and {len(responses) - _MAX_NAMED} more"] if len(responses) > _MAX_NAMED else []
+    if len(responses) > _MAX_NAMED:
+        listed += [f"and {len(responses) - _MAX_NAMED} more"]
     return (
         f"not counted: {counted(len(responses), words.response)} by {quoted(name)}, who is not an annotator of this "
         f"round ({'; '.join(listed)}). The server counts them: an owner can delete them there. To "

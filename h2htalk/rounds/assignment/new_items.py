@@ -71,9 +71,10 @@ def only_new(spec: RoundSpec, out: Path, source: ItemSource) -> ItemSource:
             "the sources, `h2htalk curate run SPEC --update`; to ask about all items again, leave --new out"
         )
     message = f"{len(items):,} of {total} {'is' if len(items) == 1 else 'are'} new"
-    message += (
-        f"; others are in {in_rounds}" if held.ids else f": no other {spec.kind} round holds any"
-    )
+    if held.ids:
+        message += f"; others are in {in_rounds}"
+    else:
+        message += f": no other {spec.kind} round holds any"
     records = {item.id: source.records[item.id] for item in items if item.id in source.records}
     return replace(source, items=items, records=records, notes=(*source.notes, message, *notes))
 

@@ -474,7 +474,8 @@ class _ReturnedFiles:
             if kind:
                 place = f"{row.sheet}, row {row.line}"
                 mistakes.append(Message(place, f"{kind.format(row.number)}; {_UNDO}", kind))
-                answers |= {item: RowAnnotations("unread")} if item else {}
+                if item:
+                    answers |= {item: RowAnnotations("unread")}
             else:
                 language = spreadsheet.language
                 answers[item] = read_answers(

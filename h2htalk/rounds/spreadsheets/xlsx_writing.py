@@ -444,7 +444,12 @@ class _BookWriter:
                 value = row.number if column.key == "item" else row.cells.get(column.key, "")
                 is_link = column.key == "text" and bool(row.lines)
                 is_announced = column.key == "notice" and row.item.crisis
-                style = "link" if is_link else "notice" if is_announced else "text"
+                if is_link:
+                    style = "link"
+                elif is_announced:
+                    style = "notice"
+                else:
+                    style = "text"
                 cell = write_cell(sheet, at, number, value, style)
                 if is_link:
                     place = f"'{interface_text('texts', self.language)}'!C{self._first_lines[row.number]}"

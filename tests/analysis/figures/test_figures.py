@@ -60,7 +60,8 @@ def shown_texts(figure: Figure) -> list[Text]:
         if not axes.axison:
             continue
         legend = axes.get_legend()
-        found += legend.get_texts() if legend else []
+        if legend:
+            found += legend.get_texts()
         found += [child for child in axes.get_children() if isinstance(child, Text)]  # titles
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(axis.get_view_interval())

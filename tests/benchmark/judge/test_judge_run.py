@@ -392,7 +392,11 @@ Rule = Callable[[str, int, int], float]
 
 def good(kind: str, second: int, length: int = 0) -> float:
     """The rating of a reply of this kind, from whether it is the second and its length."""
-    return 3.0 if kind == "repeat" else 1.0 if second else 2.5
+    if kind == "repeat":
+        return 3.0
+    if second:
+        return 1.0
+    return 2.5
 
 
 # What is wrong with a judge, and the rows that say so.

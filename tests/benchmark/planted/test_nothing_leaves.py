@@ -114,7 +114,7 @@ def test_no_writer_hands_a_planted_reply_on(
         "eval-results",
         "every-eval-ever",
         "bundle",
-        *["inspect"] * (find_spec("inspect_ai") is not None),
+        *(["inspect"] if find_spec("inspect_ai") is not None else []),
     ]
     for kind in kinds:
         run("results", "export", study, "--to", kind, "--out", out / f"to-{kind}", codes=(0, 2))

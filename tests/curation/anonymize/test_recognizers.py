@@ -39,9 +39,12 @@ def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
         case = json.loads(line)
         text = case["text"]
         spans = FINDERS[case["by"]](text, case["language"])
-        kinds = (
-            (case["type"],) if case["type"] else TYPES[:-3] if case["by"] == "structured" else TYPES
-        )
+        if case["type"]:
+            kinds = (case["type"],)
+        elif case["by"] == "structured":
+            kinds = TYPES[:-3]
+        else:
+            kinds = TYPES
         found = [[s.type, text[s.start : s.end]] for s in spans if s.type in kinds]
         if found != case["found"]:
             wrong.append((case["about"], text, found))

@@ -514,7 +514,7 @@ def test_licences_of_what_split_writes(
         one.split(" ")[0] for one in wrong
     )
     notes = check_release(tmp_path / "split").notes
-    assert [one.rpartition(" ")[2] for one in notes] == [note] * bool(note)
+    assert [one.rpartition(" ")[2] for one in notes] == ([note] if note else [])
 
 
 @pytest.mark.parametrize("safety", ["fine", ["x"], {"tags": None}, {"tags": 5}, {"tags": "crisis"}])

@@ -545,7 +545,10 @@ def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
         make_card(tmp_path / name, made_content(test=[scenario(1, **fields)]), facts=facts)
         assert read_record(tmp_path / name)["rai:hasSyntheticData"] is synthetic
         creators = metadata_load(tmp_path / name / "README.md")["language_creators"]
-        assert creators == ["found"] * (name != "simulated") + ["machine-generated"] * synthetic
+        assert (
+            creators
+            == (["found"] if name != "simulated" else []) + ["machine-generated"] * synthetic
+        )
 
 
 Rows = list[dict[str, Any]]

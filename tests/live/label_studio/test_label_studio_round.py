@@ -60,7 +60,8 @@ def said(name: str, item: str) -> dict[str, Any]:
     for question in QUESTIONS["safety"]:
         draw = random.Random(f"{name}/{item}/{question.name}")
         if question.form == "text":
-            answers |= {question.name: f"rain & “<wind>” {item}"} if draw.random() < 0.3 else {}
+            if draw.random() < 0.3:
+                answers |= {question.name: f"rain & “<wind>” {item}"}
         elif question.is_asked(answers):
             choices: tuple[Any, ...] = question.labels or question.ratings
             picked = (
@@ -265,7 +266,7 @@ def test_an_opening_that_is_interrupted_is_completed(
 
     def interrupted(self: ServerClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
         reply = call(self, method, path, *rest, **more)
-        changes.extend([path] * (method != "GET"))
+        changes.extend([path] if method != "GET" else [])
         if len(changes) == stop and method != "GET":
             raise KeyboardInterrupt
         return reply

@@ -51,13 +51,12 @@ def honest(
             rival = draw.choice(choices)
             hard = draw.random() < 0.2
             for name, share in skills.items():
-                value = (
-                    right
-                    if draw.random() < (0.55 if hard else share)
-                    else rival
-                    if hard
-                    else draw.choice(choices)
-                )
+                if draw.random() < (0.55 if hard else share):
+                    value = right
+                elif hard:
+                    value = rival
+                else:
+                    value = draw.choice(choices)
                 if isinstance(value, int):
                     value = min(question.ratings[-1], max(question.ratings[0], value + steps[name]))
                 sheets[item, question.name, name] = value

@@ -377,13 +377,12 @@ class BatchApi:
             job.results = []
             for custom_id, body in job.lines:
                 found, request_id = self.compute(job, body)
-                kind = (
-                    found
-                    if isinstance(found, str)
-                    else "errored"
-                    if isinstance(found, Refused)
-                    else "succeeded"
-                )
+                if isinstance(found, str):
+                    kind = found
+                elif isinstance(found, Refused):
+                    kind = "errored"
+                else:
+                    kind = "succeeded"
                 job.counts[kind] += 1
                 if found is not None:
                     job.results.append(

@@ -293,7 +293,8 @@ def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
     family = surnames().get(name, -99.0)
     if prefix in "老大":
         score = family if family > log(0.004) or prefix == "老" else -99.0
-        score -= 3.0 if prefix == "大" else 0.0
+        if prefix == "大":
+            score -= 3.0
     else:
         least = _rare() if left >= KIN else -99.0
         score = max(family, (_given().get(name, least) if given(name) is not None else -99.0) + 0.5)

@@ -249,7 +249,8 @@ class DialogueText(NlpArtifacts):
             for a in part.joined(part.allowed)
             if of_model or a.type == COMPANION
         ]
-        blocked += self.structured if of_model else []
+        if of_model:
+            blocked += self.structured
         for n in range(
             bisect_right(self.offsets, span.start) - 1, bisect_right(self.offsets, span.end - 1)
         ):
@@ -291,7 +292,8 @@ def _to_result(span: Span, recognizer: EntityRecognizer | None = None) -> Recogn
     """A span as Presidio's result; without a recogniser, one that was settled."""
     name = recognizer.name if recognizer else span.found_by
     metadata = {RecognizerResult.RECOGNIZER_NAME_KEY: name}
-    metadata |= {RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: recognizer.id} if recognizer else {}
+    if recognizer:
+        metadata |= {RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: recognizer.id}
     explanation = AnalysisExplanation(
         name, span.score, pattern_name=span.found_by if recognizer else None
     )

@@ -111,7 +111,8 @@ def _in_forms(tokens: Tokens, ends: list[int]) -> Iterator[int]:
     """Names on the line above a house number, and behind the question for one: "What's your last name? Krylova"."""
     text = tokens.text
     found = list(_RE["above_number"].finditer(text)) if "\n" in text else []
-    found += _RE["asked_name"].finditer(text) if "?" in text and "name" in text.lower() else ()
+    if "?" in text and "name" in text.lower():
+        found += _RE["asked_name"].finditer(text)
     for match in found:
         first = bisect_left(tokens.starts, match.start("name"))
         stop = bisect_left(tokens.starts, match.end("name"))

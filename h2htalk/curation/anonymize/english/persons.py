@@ -242,7 +242,11 @@ def _shape(raw: str) -> int:
     """How a word is written."""
     if raw[0].islower() and not _ARTICLED.match(raw):
         return LOWER
-    return INITIAL if len(raw) == 1 else UPPER if raw.isupper() else CAPITAL
+    if len(raw) == 1:
+        return INITIAL
+    if raw.isupper():
+        return UPPER
+    return CAPITAL
 
 
 @lru_cache(maxsize=65_536)

@@ -306,7 +306,11 @@ def _home_end(text: str, start: int, end: int) -> int:
     lives = patterns["lives_right_there"].search(before) or (
         town and patterns["lives_there"].search(before)
     )
-    return 0 if not lives or patterns["sight"].match(text, start) else town.end() if town else end
+    if not lives or patterns["sight"].match(text, start):
+        return 0
+    if town:
+        return town.end()
+    return end
 
 
 def _pieces(text: str, *, spoken: bool) -> list[AddressPart]:

@@ -232,13 +232,12 @@ def _mapping(
     mapped: dict[tuple[dialogue_values.Role, str], str] = {}
     for role, key in keys:
         genders = called.get(key, set()) - {"neutral"}
-        gender = (
-            min(genders)
-            if len(genders) == 1
-            else told
-            if role == "latin_given" and not genders
-            else "neutral"
-        )
+        if len(genders) == 1:
+            gender = min(genders)
+        elif role == "latin_given" and not genders:
+            gender = told
+        else:
+            gender = "neutral"
         # 婷婷 of 王雨婷 is called by the last character of what stands for 雨婷.
         full = next(
             (own for (of, own) in mapped if of == "given" and own[-1] == key[-1] and len(key) < 3),
@@ -301,24 +300,22 @@ def organization(draws: Draws, value: str) -> str:
     if not _RE["han"].search(value):
         return _english(draws, value, "organization_kept")
     tail = _RE["organization"].search(value)
-    head = (
-        value[: tail.start()]
-        if tail and tail.start() > 0
-        else value[:-2]
-        if len(value) > 3
-        else value
-    )
+    if tail and tail.start() > 0:
+        head = value[: tail.start()]
+    elif len(value) > 3:
+        head = value[:-2]
+    else:
+        head = value
     area = head[: head.rfind("市") + 1]
     name = head[head.rfind("市") + 1 :]
     made = _chinese_name(draws(area), area[:-1], "city_zh") + area[-1:]
     # Schools and hospitals are called by places, firms are not, and kindergartens of three characters for children.
-    section = (
-        "kids_zh"
-        if "园" in value and len(name) == 3
-        else "city_zh"
-        if _RE["local"].search(value)
-        else "firm_zh"
-    )
+    if "园" in value and len(name) == 3:
+        section = "kids_zh"
+    elif _RE["local"].search(value):
+        section = "city_zh"
+    else:
+        section = "firm_zh"
     return made + _chinese_name(draws(name), name, section) + value[len(head) :]
 
 

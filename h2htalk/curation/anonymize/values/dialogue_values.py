@@ -683,13 +683,12 @@ def _latin(name: str, family: frozenset[str]) -> NameParts:
     titled = False
     while len(spoken) > 1 and keys[spoken[0]] in lists["male"] | lists["female"] | lists["neutral"]:
         title = keys[spoken.pop(0)]
-        gender = (
-            "male"
-            if title in lists["male"]
-            else "female"
-            if title in lists["female"]
-            else "neutral"
-        )
+        if title in lists["male"]:
+            gender = "male"
+        elif title in lists["female"]:
+            gender = "female"
+        else:
+            gender = "neutral"
         titled = titled or title in lists["before_surnames"]
     particles = lists["particles"] if len(spoken) > 1 else frozenset()
     names = [
@@ -714,5 +713,6 @@ def _latin(name: str, family: frozenset[str]) -> NameParts:
         role = roles.get(at, "kept")
         ended = None if role in ("kept", "initial") else _RE["ending"].search(piece)
         parts.append(NamePart(piece[: ended.start() if ended else None], role))
-        parts += [NamePart(ended[0], "kept")] if ended else []
+        if ended:
+            parts += [NamePart(ended[0], "kept")]
     return NameParts(tuple(parts), gender)

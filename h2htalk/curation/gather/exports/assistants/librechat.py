@@ -71,7 +71,8 @@ def _flat(records: list[Any]) -> list[Mapping[str, Any]]:
         if isinstance(record, Mapping):
             flat.append(record)
             children = record.get("children")
-            waiting += reversed(children) if isinstance(children, list) else ()
+            if isinstance(children, list):
+                waiting += reversed(children)
     return flat
 
 

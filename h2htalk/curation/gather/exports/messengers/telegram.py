@@ -97,9 +97,12 @@ def _message(record: Mapping[str, Any], names: dict[str, str]) -> ChatMessage:
     name = record.get("from")
     identity = record.get("from_id")
     # Names change, and are null for deleted accounts; ids stay.
-    speaker = (
-        str(identity) if identity is not None else plain_name(name) if isinstance(name, str) else ""
-    )
+    if identity is not None:
+        speaker = str(identity)
+    elif isinstance(name, str):
+        speaker = plain_name(name)
+    else:
+        speaker = ""
     if isinstance(name, str) and name.strip():
         names[speaker] = plain_name(name)
     text = _text(record.get("text"))
