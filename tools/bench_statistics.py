@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import CELLS
-from h2htalk.benchmark.statistics import (
+from h2htalk.benchmark.statistics.averages import (
     Difference,
     holm,
     items_needed,
@@ -183,8 +183,12 @@ def interval_covers(draw: Draw, truth: float, n: int, size: int, pairs: int) -> 
     rng, hits = np.random.default_rng((*SEEDS, 2)), 0
     for _ in range(pairs):
         found = paired_result(differences(draw(rng, n), size=size))
-        low, high = found.low, found.high
-        hits += low is None or high is None or inside((low - 1e-9, high + 1e-9), truth)
+        interval = found.estimate.interval
+        if interval is None:
+            hits += 1
+        else:
+            low, high = interval
+            hits += inside((low - 1e-9, high + 1e-9), truth)
     return 100 * hits / pairs
 
 
@@ -222,7 +226,7 @@ def correlations(repetitions: int) -> None:
                 rated(rng, rho, n, size) if size else normal(rng, rho, n)
                 for _ in range(repetitions)
             )
-            ends = [rank_correlation([(clusters, one)])[1:] for one in drawn]
+            ends = [rank_correlation([(clusters, one)]).fields[1:3] for one in drawn]
             hits = 100 * sum(inside(one, truth) for one in ends) / len(ends)
             cells.append(f"{hits:.1f} ({np.mean([high - low for low, high in ends]):.2f})")
         name = (

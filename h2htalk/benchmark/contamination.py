@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from statistics import fmean
 
+from h2htalk.benchmark.estimate_text import format_interval, format_p
 from h2htalk.benchmark.evaluate import call_settings
-from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics import Difference, paired_result, rate_interval
+from h2htalk.benchmark.statistics.averages import Difference, paired_result, rate_interval
 from h2htalk.chat.engines import require_model
 from h2htalk.chat.protocol import Message, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import ModelCalls, check_model
@@ -86,13 +86,14 @@ def check_contamination(
     known = len(canary) > _KEY and key[:VERBATIM] in said
     rows = []
     for what, runs in (("its own second half", own), ("control: another item's", control)):
-        low, high = rate_interval(hits := sum(run >= VERBATIM for run in runs), len(runs))
-        rows.append((what, fmean(runs), hits, f"{100 * low:.1f} to {100 * high:.1f} %"))
+        hits = sum(run >= VERBATIM for run in runs)
+        share = format_interval(rate_interval(hits, len(runs)), ".1f", 100.0, frame="{} %")
+        rows.append((what, fmean(runs), hits, share))
     verdict = (
         f"Continues the canary: {'yes' if known else 'no' if canary else 'the split has none'}."
     )
     notes = (
-        f"One-sided p of more such runs, sign-flip test by family: {p_text(p)}; n {len(halves)}.",
+        f"One-sided p of more such runs, sign-flip test by family: {format_p(p)}; n {len(halves)}.",
         verdict,
     )
     header = ("compared with", "longest shared run", f"runs of {VERBATIM} or more", "share, 95 %")

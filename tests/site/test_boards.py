@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from h2htalk.benchmark.all_pairs import AllPairs, compare_all_pairs
-from h2htalk.benchmark.sign_flips import sign_flip_p
-from h2htalk.benchmark.statistics import Values
+from h2htalk.benchmark.statistics.sign_flips import Values, sign_flip_p
 from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.site.boards import boards_of, size_class, size_of

@@ -23,11 +23,10 @@ from h2htalk.benchmark.compare.scored_items import (
     read_log_items,
     share_reducer,
 )
+from h2htalk.benchmark.estimate_text import format_interval, format_p
 from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED
-from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report.charts import Mark, interval_plot
-from h2htalk.benchmark.sign_flips import NO_INTERVAL
-from h2htalk.benchmark.statistics import (
+from h2htalk.benchmark.statistics.averages import (
     Difference,
     PairedResult,
     detectable_difference,
@@ -38,6 +37,7 @@ from h2htalk.benchmark.statistics import (
     paired_figures,
     paired_result,
 )
+from h2htalk.benchmark.statistics.sign_flips import NO_INTERVAL
 from h2htalk.data.files import write_text
 from h2htalk.data.imports.opencompass_folder import is_opencompass
 from h2htalk.data.settings import AnyPath, as_path
@@ -222,9 +222,8 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
             }
         )
     for n, pair in enumerate(pairs):
-        pairs[n] = replace(
-            pair, rows=tuple(replace(r, p_holm=adjusted.get((n, r.key), 1.0)) for r in pair.rows)
-        )
+        rows = [replace(row, p_holm=adjusted.get((n, row.key), 1.0)) for row in pair.rows]
+        pairs[n] = replace(pair, rows=tuple(rows))
     return Comparison(
         a, tuple(pairs), {run.label: figures for run in runs if (figures := _by_sample(run))}
     )
@@ -271,27 +270,37 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
         for run in (a, b)
     )
     if len(same) > len(moved):
-        low, high = (fmean(one.difference(end) for one in same) for end in (0.0, 100.0))
-        notes.append(
-            f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}"
-        )
-    ends = [(one.low, one.high) for one in (a.corrected, b.corrected) if one is not None]
-    halves = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
-    if a.corrected and b.corrected and len(halves) == 2:
-        # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
-        own = a.corrected.value or 0.0
-        other = b.corrected.value or 0.0
-        half = math.hypot(halves[0], halves[1])
-        notes.append(
-            f"levels I to III corrected by people's labels: A {own:.2f}, B {other:.2f}, B - A {other - own:+.2f} "
-            f"[{other - own - half:+.2f}, {other - own + half:+.2f}]; the table above is by the judge alone"
-        )
+        worst = fmean(item.difference(0.0) for item in same)
+        best = fmean(item.difference(100.0) for item in same)
+        limits = format_interval((worst, best), "+.2f")
+        notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {limits}")
+    notes.extend(_corrected_difference(a, b))
     notes.extend(_typography(a, b, moved))
     counts = tuple(_counts(run, len(moved)) for run in (a, b))
     rows = tuple(_rows(moved))
-    if tested and any(row.result.low is None for row in rows):
+    if tested and any(row.result.estimate.low is None for row in rows):
         notes.append(NO_INTERVAL)
     return Pair(b, rows, tuple(moved), only_a, only_b, changed, tuple(notes), counts, tested)
+
+
+def _corrected_difference(a: ScoredItems, b: ScoredItems) -> Iterator[str]:
+    """Say what the difference of levels I to III is by people's labels, where both runs have them."""
+    if a.corrected is None or b.corrected is None:
+        return
+    if a.corrected.interval is None or b.corrected.interval is None:
+        return
+    # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
+    halves = [(high - low) / 2 for low, high in (a.corrected.interval, b.corrected.interval)]
+    half = math.hypot(*halves)
+    mean_a = a.corrected.value or 0.0
+    mean_b = b.corrected.value or 0.0
+    difference = mean_b - mean_a
+    ends = (difference - half, difference + half)
+    interval = format_interval(ends, "+.2f", separator=", ", frame="[{}]")
+    yield (
+        f"levels I to III corrected by people's labels: A {mean_a:.2f}, B {mean_b:.2f}, B - A {difference:+.2f} "
+        f"{interval}; the table above is by the judge alone"
+    )
 
 
 def _typography(a: ScoredItems, b: ScoredItems, moved: Sequence[Moved]) -> Iterator[str]:
@@ -317,13 +326,14 @@ def _counts(run: ScoredItems, paired: int) -> dict[str, Any]:
     scored = sum(bool(item.values) for item in items)
     answered = len(items) - failed
     reasons = Counter(item.unscored for item in items if item.unscored)
-    found = {
+    return {
         "asked": len(items),
         "answered": answered,
         "failed": failed,
         "unscored": answered - scored,
+        "unpaired": scored - paired,
+        "reasons": dict(reasons.most_common()),
     }
-    return {**found, "unpaired": scored - paired, "reasons": dict(reasons.most_common())}
 
 
 def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
@@ -342,22 +352,22 @@ def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
 
 def _figures(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, PairedResult]:
     """The figures of Table 2 of one value an item; logs of other harnesses know no subtasks, and have one figure."""
-    own = [
-        Difference(item.subtask, item.cluster, value)
-        for item, value in zip(items, values, strict=True)
-    ]
-    return paired_figures(own) if items[0].subtask else {"items_mean": paired_result(own)}
+    differences = _differences(items, values)
+    if not items[0].subtask:
+        return {"items_mean": paired_result(differences)}
+    return paired_figures(differences)
 
 
 def _means(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, float]:
     """The means of `_figures`."""
-    own = [
-        Difference(item.subtask, item.cluster, value)
-        for item, value in zip(items, values, strict=True)
-    ]
-    return (
-        figure_means(own) if items[0].subtask else {"items_mean": fmean(one.value for one in own)}
-    )
+    if not items[0].subtask:
+        return {"items_mean": fmean(values)}
+    return figure_means(_differences(items, values))
+
+
+def _differences(items: Sequence[ScoredItem], values: Iterable[float]) -> list[Difference]:
+    pairs = zip(items, values, strict=True)
+    return [Difference(item.subtask, item.cluster, value) for item, value in pairs]
 
 
 def _by_sample(run: ScoredItems) -> tuple[float, ...]:
@@ -398,7 +408,8 @@ def figures_table(comparison: Comparison) -> Table:
         for row in pair.rows:
             r = row.result
             begin = (pair.b.label, row.key, row.family, row.a, row.b, r.mean)
-            test: Sequence[object] = (r.low, r.high, row.p, row.p_holm, r.effect, r.detectable)
+            _, low, high, *_ = r.estimate.fields
+            test: Sequence[object] = (low, high, row.p, row.p_holm, r.effect, r.detectable)
             if not pair.tested:
                 test = (None,) * 6
             rows.append((*begin, *test, r.items, r.clusters))
@@ -412,11 +423,11 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
         rows.append(())
         for row in block:
             r = row.result
-            holm = p_text(row.p_holm) + "* "[row.p_holm >= 0.05]
-            ends = "" if r.low is None or r.high is None else f"{r.low:+.2f} to {r.high:+.2f}"
+            holm = format_p(row.p_holm) + "* "[row.p_holm >= 0.05]
+            ends = format_interval(r.estimate.interval, "+.2f")
             means = f"{row.a:.2f}", f"{row.b:.2f}", f"{r.mean:+.2f}"
             detects = "" if r.detectable is None else f"{r.detectable:.2f}"
-            test = (ends, p_text(row.p), holm, detects) if pair.tested else ("",) * 4
+            test = (ends, format_p(row.p), holm, detects) if pair.tested else ("",) * 4
             rows.append((title_of(row.key), f"{r.items:,}", *means, *test))
     title = f"Paired differences of {comparison.metric} times 100. A: {comparison.a.label}; B: {pair.b.label}"
     header = ("", "items", "A", "B", "B - A", "95 % interval", "p", "p Holm ", "detects")
@@ -426,7 +437,7 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
 def _notes(pair: Pair) -> Iterator[str]:
     """The verdict, what is not in the figures of a pair, and what they rest on."""
     row = pair.headline
-    p = p_text(pair.headline.p_holm)
+    p = format_p(pair.headline.p_holm)
     if not pair.tested:
         yield f"{title_of(row.key)}: not tested."
     elif row.p_holm < 0.05:
@@ -515,7 +526,7 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
         rows = [(title_of(row.key), row.result) for row in pair.rows]
         marks = []
         for title, r in rows:
-            low, high = (r.low, r.high) if pair.tested else (None, None)
+            low, high = (r.estimate.low, r.estimate.high) if pair.tested else (None, None)
             marks.append(Mark(title, r.mean, low, high, ticks=(0.0,), signed=True))
         lines = [
             (*row[:4], f"{row[4]} ({row[5]})".removesuffix(" ()"), *row[6:])
@@ -582,11 +593,8 @@ def plan(
         raise ConfigError(f"--difference {difference:g}: must be 0.01 to 100 points")
     if not runs:
         needed = {(sd, 1): items_needed(difference, sd) for sd in ASSUMED}
-        return Plan(
-            difference,
-            needed,
-            {(sd, n): detectable_difference(sd, n) for sd in ASSUMED for n in items},
-        )
+        detectable = {(sd, n): detectable_difference(sd, n) for sd in ASSUMED for n in items}
+        return Plan(difference, needed, detectable)
     if len(runs) != 2:
         raise ConfigError(f"--runs takes two runs, not {len(runs)}")
     pair = compare(runs[0], runs[1], metric=metric).pairs[0]
@@ -603,20 +611,15 @@ def plan(
     own = min(own, sd**2 * samples)
     between = sd**2 - own / samples
     counts = sorted({*SAMPLES, samples}) if samples > 1 else (samples,)
-    needed = {
-        (round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k), df)
-        for k in counts
-    }
+    needed = {}
+    for k in counts:
+        needed[round(sd, 1), k] = items_needed(difference, math.sqrt(between + own / k), df)
     seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
     if samples > 1:
         seen += f", of which {math.sqrt(own / samples):.1f} between answers to one item ({samples} an item)"
         seen += ". The answers to an item were averaged before the runs were compared."
-    return Plan(
-        difference,
-        needed,
-        {(round(sd, 1), n): detectable_difference(sd, n, df) for n in items},
-        seen,
-    )
+    detectable = {(round(sd, 1), n): detectable_difference(sd, n, df) for n in items}
+    return Plan(difference, needed, detectable, seen)
 
 
 def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
@@ -628,9 +631,8 @@ def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
     if samples < 2 or moved[0].a.reducer:
         return 0.0, 1
     counts = Counter(one.a.subtask for one in moved)
-    weights = figure_weights(counts)[figure] or dict(
-        counts
-    )  # a log of another harness has no subtasks
+    # A log of another harness has no subtasks.
+    weights = figure_weights(counts)[figure] or dict(counts)
     mass = math.fsum(weights.values())
     return len(moved) * math.fsum(
         (variance(one.a.values) + variance(one.b.values))
@@ -645,18 +647,14 @@ def plan_tables(made: Plan) -> tuple[Table, Table]:
     title = (
         f"To find a difference of {made.difference:g} points four times in five (two-sided, 5 %)"
     )
-    head = (
-        "items",
-        "answers an item",
-        "standard deviation" if not made.seen else "standard deviation of the two runs",
-    )
+    deviation = "standard deviation of the two runs" if made.seen else "standard deviation"
+    head = ("items", "answers an item", deviation)
     sds = list(dict.fromkeys(sd for sd, _ in made.detectable))
     rows = [
         (n, *(made.detectable[sd, n] for sd in sds))
         for n in dict.fromkeys(n for _, n in made.detectable)
     ]
     found = "What fewer items find (--items), with the same answers an item"
-    return (
-        Table(title, head, needed, [f"seen: {made.seen}"] if made.seen else ()),
-        Table(found, ("items", *(f"sd {sd:g}" for sd in sds)), rows),
-    )
+    notes = [f"seen: {made.seen}"] if made.seen else ()
+    fewer = Table(found, ("items", *(f"sd {sd:g}" for sd in sds)), rows)
+    return Table(title, head, needed, notes), fewer

@@ -17,7 +17,8 @@ from h2htalk.benchmark.metrics.composite import (
 )
 from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics import Cell, clusters_of
+from h2htalk.benchmark.statistics.averages import clusters_of
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.files import sha256_of
 from h2htalk.data.imports.harness_log import read_harness_log
@@ -91,7 +92,7 @@ class ScoredItems:
     signature: Signature
     items: Mapping[str, ScoredItem]
     input_of: Callable[[str], ItemInput | None]
-    corrected: Cell | None = None
+    corrected: Estimate | None = None
     folded: Mapping[str, float] = field(default_factory=dict)
     harness: str = ""
     notes: tuple[str, ...] = ()

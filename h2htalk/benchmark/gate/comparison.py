@@ -10,7 +10,6 @@ from h2htalk.benchmark.gate.policy import Criterion
 from h2htalk.benchmark.gate.power import limit_p, worsening_sign
 from h2htalk.benchmark.observations import (
     TIED,
-    Figure,
     Observation,
     figure_of,
     is_answered,
@@ -20,7 +19,8 @@ from h2htalk.benchmark.observations import (
 from h2htalk.benchmark.observed_run import ObservedRun
 from h2htalk.benchmark.paired_observations import PairedObservations, pair
 from h2htalk.benchmark.raters import JUDGE, PEOPLE, Raters, describe_check, kinds_of
-from h2htalk.benchmark.statistics import Difference, PairedResult, paired_result
+from h2htalk.benchmark.statistics.averages import Difference, PairedResult, paired_result
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.judge_agreement import calibration_doubts
 from h2htalk.data.responses import FILTERED_REPLY
 from h2htalk.data.signature import rescoring_advice
@@ -47,7 +47,7 @@ class Compared:
     worse: (
         PairedResult | None
     )  # the difference, positive is worse; None: there is no reference run, or no pair
-    shown: tuple[Figure, ...]  # run and reference at the places that are compared
+    shown: tuple[Estimate, ...]  # run and reference at the places that are compared
     raters: Raters | None
     reference_raters: Raters | None
     doubts: tuple[str, ...] = ()
@@ -74,17 +74,15 @@ class Compared:
     def with_ties_at_worst(self) -> Compared:
         """The same with what people are tied about at its worst in the run, and at its best in the reference run."""
         worst = float(self.criterion.lower_is_better)
-        rows = _with_ties(self.rows, worst)
-        others = _with_ties(self.others, 1 - worst)
-        paired = pair(others, rows)
-        worse = _difference(self.criterion, paired)
-        return replace(self, rows=rows, others=others, paired=paired, worse=worse)
+        return self._with_rows(_with_ties(self.rows, worst), _with_ties(self.others, 1 - worst))
 
     def with_unread_at_worst(self) -> Compared:
         """The same with what nobody answered at its worst, in both runs: a judge fails as often about either."""
         worst = float(self.criterion.lower_is_better)
         rows = _with_unread(self.rows, self.others, worst)
-        others = _with_unread(self.others, self.rows, worst)
+        return self._with_rows(rows, _with_unread(self.others, self.rows, worst))
+
+    def _with_rows(self, rows: list[Observation], others: list[Observation]) -> Compared:
         paired = pair(others, rows)
         worse = _difference(self.criterion, paired)
         return replace(self, rows=rows, others=others, paired=paired, worse=worse)
@@ -143,7 +141,7 @@ def _difference(criterion: Criterion, paired: PairedObservations) -> PairedResul
 
 def _paired_figures(
     rows: Sequence[Observation], others: Sequence[Observation], paired: PairedObservations
-) -> tuple[Figure, ...]:
+) -> tuple[Estimate, ...]:
     """Run and reference at the places that are compared, with the ties beside each."""
     compared = {row.key for _, row in paired.pairs}
     figures = []

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from h2htalk.benchmark.estimate_text import format_figure, format_percent
 from h2htalk.benchmark.gate.comparison import WORSE, Compared, compare, require_comparable
 from h2htalk.benchmark.gate.policy import (
     MEASURES,
@@ -23,10 +24,11 @@ from h2htalk.benchmark.gate.power import (
     worsening_sign,
     worst_p,
 )
-from h2htalk.benchmark.observations import Figure, figure_of, percent, score
+from h2htalk.benchmark.observations import figure_of
 from h2htalk.benchmark.observed_run import MAIN_FIGURES, ObservedRun, read_observed_run
 from h2htalk.benchmark.raters import Raters
-from h2htalk.benchmark.statistics import PairedResult, holm
+from h2htalk.benchmark.statistics.averages import PairedResult, holm
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.data.settings import as_path
 from h2htalk.errors import ConfigError, counted, quoted
 from h2htalk.progress import QUICK, Progress, counted_items
@@ -41,10 +43,10 @@ class Verdict:
     """What a gate says of one criterion."""
 
     criterion: Criterion
-    run: Figure
-    reference: Figure | None = None
+    run: Estimate
+    reference: Estimate | None = None
     shown: tuple[
-        Figure, ...
+        Estimate, ...
     ] = ()  # run and reference at the places that both scored, on which they are compared
     worse: PairedResult | None = None  # the difference, positive is worse
     p: Mapping[str, float] = field(
@@ -335,7 +337,7 @@ def _unlike(values: Compared) -> tuple[list[str], bool]:
     return [f"{text}; let one kind of rater answer both runs"], False
 
 
-def _unscored(found: Figure, before: Figure | None) -> Iterator[tuple[str, bool]]:
+def _unscored(found: Estimate, before: Estimate | None) -> Iterator[tuple[str, bool]]:
     """What is unscored in the run and in its reference run, and whether it is so much that nothing is tested."""
     for where, figure in (("", found), (" in the reference run", before)):
         if figure is not None and figure.n < figure.total:
@@ -353,7 +355,11 @@ def _ties(values: Compared, tests: _Tests) -> Iterator[str]:
     if not names:
         return
     figure = figure_of(resolved.rows)
-    shown = percent(figure, count=True) if figure.hits is not None else score(figure, digits=3)
+    shown = (
+        format_percent(figure, count=True)
+        if figure.hits is not None
+        else format_figure(figure, digits=3)
+    )
     ties = f"{values.tied:,} of {len(values.rows):,} values, about which people are tied"
     worst = f"with them at their worst it is {shown}"
     if not values.tied:
@@ -370,7 +376,7 @@ def _unread(values: Compared, tests: _Tests) -> Iterator[str]:
     resolved = values.with_ties_at_worst().with_unread_at_worst()
     number = f"{values.unread:,} of {len(values.rows):,} values, which nobody answered"
     ties = f", and {values.tied:,} ties of people" if values.tied else ""
-    worst = f"with them at their worst it is {percent(figure_of(resolved.rows), count=True)}"
+    worst = f"with them at their worst it is {format_percent(figure_of(resolved.rows), count=True)}"
     yield f"passes {_tests_text(names)} only without {number}{ties}: {worst}"
 
 
@@ -382,7 +388,7 @@ def _tests_text(names: Iterable[str]) -> str:
 
 
 def _power(
-    values: Compared, found: Figure, before: Figure | None, alpha: float
+    values: Compared, found: Estimate, before: Estimate | None, alpha: float
 ) -> tuple[str, list[str]]:
     """The smallest worsening that so many items find four times in five, and why none would be found."""
     worse = values.worse
@@ -475,7 +481,7 @@ def _changed_items(run: ObservedRun, base: ObservedRun, figure: str) -> set[str]
 def _measured(run: ObservedRun, criterion: Criterion) -> Verdict:
     """A measure that is not known is not tested, which is no yes."""
     value = run.measures.get(criterion.figure)
-    figure = Figure(value, None, None, None, int(value is not None), 1)
+    figure = Estimate(value, None, None, int(value is not None), 1)
     reasons = []
     if value is not None and value > criterion.limits["max"]:
         reasons.append(f"more than {criterion.max:g} {MEASURES[criterion.figure]}")

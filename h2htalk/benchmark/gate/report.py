@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -11,15 +10,16 @@ from importlib.resources import files
 from typing import Any
 from xml.etree import ElementTree as xml
 
+from h2htalk.benchmark.estimate_text import format_figure, format_interval, format_p, format_percent
 from h2htalk.benchmark.gate.chinese_summary import TITLE, chinese_lines, raters_line
 from h2htalk.benchmark.gate.comparison import WORSE
 from h2htalk.benchmark.gate.gate import NOT_TESTED, GateReport, Verdict
 from h2htalk.benchmark.gate.policy import MEASURES
-from h2htalk.benchmark.observations import Figure, p_text, percent, score
 from h2htalk.benchmark.observed_run import ObservedRun
 from h2htalk.benchmark.raters import Raters, describe_raters, describe_rule
-from h2htalk.benchmark.sign_flips import NO_INTERVAL
-from h2htalk.benchmark.statistics import PairedResult
+from h2htalk.benchmark.statistics.averages import PairedResult
+from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.sign_flips import NO_INTERVAL
 from h2htalk.benchmark.studies.judge_agreement import LEAST_OF_LANGUAGE, LEAST_POINTS, agreement_of
 from h2htalk.benchmark.studies.report.raters_tables import judge_note
 from h2htalk.benchmark.studies.report.study_tables import name_of
@@ -68,30 +68,32 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         NONE if reference is None else _figure(reference),
         _figure(run, unit),
         NONE if verdict.worse is None else _worse(verdict.worse, verdict.run.hits is not None),
-        p_text(verdict.p[WORSE]) if WORSE in verdict.p else NONE,
+        format_p(verdict.p[WORSE]) if WORSE in verdict.p else NONE,
         _limits(verdict),
-        p_text(min(limits)) if limits else NONE,
+        format_p(min(limits)) if limits else NONE,
         verdict.detects or NONE,
         NONE if verdict.raters is None else describe_raters(verdict.raters, named=False),
         verdict.word,
     )
 
 
-def _figure(figure: Figure, unit: str = "") -> str:
+def _figure(figure: Estimate, unit: str = "") -> str:
     if unit:
         return NONE if figure.value is None else f"{figure.value:.4f} {unit}"
-    return percent(figure, count=True) if figure.hits is not None else score(figure, digits=3)
+    return (
+        format_percent(figure, count=True)
+        if figure.hits is not None
+        else format_figure(figure, digits=3)
+    )
 
 
 def _worse(worse: PairedResult, is_rate: bool) -> str:
     """The worsening with its interval, in points of 100 where it is of a rate."""
     times = 100.0 if is_rate else 1.0
-    most = 1.0 if is_rate else math.inf
-    ends = ""
-    if worse.low is not None and worse.high is not None:
-        low = times * max(-most, worse.low)
-        high = times * min(most, worse.high)
-        ends = f" ({low:+.3g} to {high:+.3g})"
+    interval = worse.estimate.interval
+    if interval is not None and is_rate:
+        interval = (max(-1.0, interval[0]), min(1.0, interval[1]))
+    ends = format_interval(interval, "+.3g", times, frame=" ({})")
     unit = " points" if is_rate else ""
     return f"{times * worse.mean:+.3g}{ends}{unit}"
 
@@ -142,7 +144,7 @@ def _notes(report: GateReport) -> Iterator[str]:
 
 def _lacks_interval(worse: PairedResult | None) -> bool:
     """Whether runs differ on average, and the difference has no interval."""
-    return worse is not None and worse.mean != 0 and worse.low is None
+    return worse is not None and worse.mean != 0 and worse.estimate.low is None
 
 
 def _nobody_read(report: GateReport) -> str:
@@ -338,7 +340,7 @@ def _criterion_record(verdict: Verdict) -> dict[str, Any]:
         "run, all places": _figure_record(verdict.run),
         "worse by": None
         if worse is None
-        else {"value": worse.mean, "low": worse.low, "high": worse.high},
+        else {"value": worse.mean, "low": worse.estimate.low, "high": worse.estimate.high},
         "p": dict(verdict.p),
         "limits": verdict.criterion.limits,
         "detects": verdict.detects,
@@ -350,8 +352,18 @@ def _criterion_record(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _figure_record(figure: Figure) -> dict[str, Any]:
-    return asdict(figure) | {"tie_range": figure.tie_range}
+def _figure_record(figure: Estimate) -> dict[str, Any]:
+    return {
+        "value": figure.value,
+        "low": figure.low,
+        "high": figure.high,
+        "hits": figure.hits,
+        "n": figure.n,
+        "total": figure.total,
+        "by": figure.answered_by,
+        "tied": figure.tied,
+        "tie_range": figure.tie_range,
+    }
 
 
 def _raters_record(raters: Raters | None) -> dict[str, Any] | None:

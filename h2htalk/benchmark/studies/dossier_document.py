@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from h2htalk.benchmark.judge.judgements import list_people_ratings
-from h2htalk.benchmark.observations import Figure, Observation, blindness, figure_of, select
+from h2htalk.benchmark.observations import Observation, blindness, figure_of, select
 from h2htalk.benchmark.raters import describe_check
 from h2htalk.benchmark.report.charts import Mark, interval_plot
 from h2htalk.benchmark.report.notes import judge_facts, notes
@@ -26,6 +26,7 @@ from h2htalk.benchmark.report.run_tables import main_title, subtask_table
 from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.run_facts import collect_facts, read_sessions
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.conversations import StudyFolder
 from h2htalk.benchmark.studies.report.study_page import ReplyToRead, replies_to_read, study_view
 from h2htalk.benchmark.studies.run_study import load_study
@@ -216,7 +217,7 @@ def _without_advice(warning: str) -> str:
     return warning if warning.startswith("Judge ") else warning.partition("; ")[0]
 
 
-def _figure_of_arm(rows: Sequence[Observation], name: str, arm: str) -> Figure:
+def _figure_of_arm(rows: Sequence[Observation], name: str, arm: str) -> Estimate:
     if name == "blindness":
         return blindness(select(rows, "need_met", arm))
     return figure_of(select(rows, name, arm))

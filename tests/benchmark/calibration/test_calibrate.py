@@ -357,21 +357,21 @@ def test_check_values() -> None:
         (regression(scores, labels), 3.8591, 0.5567, 6),
         (stratified(scores, labels, [0] * 40), 3.8125, 0.5630, 7),
     ):
-        assert [found.value, found.high_here - found.value] == pytest.approx(
-            [value, here], abs=1e-4
-        )
+        sample = found.sample
+        population = found.population
+        assert [sample.value, sample.high - sample.value] == pytest.approx([value, here], abs=1e-4)
         v, u = (
             (here / stats.t.ppf(0.975, df)) ** 2,
             variance(ratings) / 40,
         )  # Satterthwaite's degrees of freedom
         over = stats.t.ppf(0.975, (v + u) ** 2 / (v * v / df + u * u / 7)) * (v + u) ** 0.5
-        assert found.high - found.value == pytest.approx(over, abs=1e-4)
+        assert population.high - population.value == pytest.approx(over, abs=1e-4)
 
 
 def test_one_score_alone_says_no_slope() -> None:
     """A judge that says yes once among the labelled replies divided by zero: that label decided the slope alone."""
     scores = [1.0, *[0.0] * 9]
-    found = regression(scores * 3, {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0})
+    found = regression(scores * 3, {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0}).population
     assert (found.value, found.low is None) == (pytest.approx(0.4), False)  # the labels' mean
 
 
@@ -383,17 +383,17 @@ def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items()
     labels = {at: scores[at] - (next(errors) if strata[at] == 0 else 0.25) for at in drawn}
     found = stratified(scores, labels, strata)
     spread = (5 / 40) ** 2 * (1 - 2 / 5) * 0.5 / 2
-    assert found.high_here - found.value == pytest.approx(
+    assert found.sample.high - found.sample.value == pytest.approx(
         2.776445 * spread**0.5, rel=1e-6
     )  # t with 4
-    assert found.high >= found.high_here
+    assert found.population.high >= found.sample.high
     # Of ten items all are labelled; of three others two: t with 1 degree of freedom, with 4 of such items.
     found = stratified(
         [2.5] * 13, {0: 2.0, 1: 3.0} | dict.fromkeys(range(3, 13), 2.5), [0] * 3 + [1] * 10
     )
     assert (
-        found.high
-        == found.high_here
+        found.population.high
+        == found.sample.high
         == pytest.approx(2.5 + 12.7062 * 3 / 13 * (0.25 / 3) ** 0.5, rel=1e-4)
     )
     with pytest.raises(ValueError, match="a stratum of 3 items has 1 label, and two are needed"):
@@ -455,15 +455,15 @@ def test_the_estimator_depends_on_how_the_labels_came() -> None:
     found = correct("levels", "R", everything)
     assert (found.estimator, found.labels, found.items) == ("all labelled", ITEMS, ITEMS)
     assert (
-        found.mean.low_here
-        == found.mean.value
+        found.mean.sample.low
+        == found.mean.sample.value
         == pytest.approx(fmean(ratings(everything).values()))
     )
     # Answers that nobody rated vary within an item: nothing is said of these very items.
     found = correct(
         "levels", "R", [replace(one, whole=at > 0) for at, one in enumerate(everything)]
     )
-    assert (found.mean.low_here, found.mean.low is None) == (None, False)
+    assert (found.mean.sample.low, found.mean.population.low is None) == (None, False)
 
 
 def test_what_cannot_be_corrected_is_refused_with_the_reason() -> None:
@@ -489,16 +489,20 @@ def test_j_corrects_the_rating_alone(drawn: bool) -> None:
     s, how = np.array([one.s for one in items]), (strata if drawn else None, not drawn)
     r, j = correct("levels", "R", items, *how).mean, correct("levels", "J", items, *how)
     assert j.own == pytest.approx(fmean(3 * s) + 0.4 * fmean(scores_of(items)))
-    assert j.mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.value)
-    assert j.mean.high_here - j.mean.value == pytest.approx(0.4 * (r.high_here - r.value))
+    mean = j.mean.sample
+    assert mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.sample.value)
+    assert mean.high - mean.value == pytest.approx(0.4 * (r.sample.high - r.sample.value))
     labels, weights = [rating + 7.5 * s[at] for at, rating in ratings(items).items()], np.ones(48)
     if drawn:
         own = [strata[at] for at in ratings(items)]
         weights = np.array([strata.count(h) / own.count(h) for h in own])
-    mean = np.average(labels, weights=weights)
-    beyond = np.average((labels - mean) ** 2, weights=weights) * 48 / 47 / ITEMS
-    here, over = (end - j.mean.value for end in (j.mean.high_here, j.mean.high))
-    assert over**2 == pytest.approx(here**2 + 4 * 0.16 * beyond, rel=0.05)  # t squared is nearly 4
+    centre = np.average(labels, weights=weights)
+    beyond = np.average((labels - centre) ** 2, weights=weights) * 48 / 47 / ITEMS
+    within = mean.high - mean.value
+    over = j.mean.population.high - mean.value
+    assert over**2 == pytest.approx(
+        within**2 + 4 * 0.16 * beyond, rel=0.05
+    )  # t squared is nearly 4
 
 
 def agreement_of(judge: list[float], people: list[float]) -> dict[str, calibrate.Finding]:
