@@ -217,12 +217,11 @@ def correlate(
     return Correlations(tuple(pairs), tuple(_notes(loaded, len(models), pairs, others)))
 
 
-Cells = dict[tuple[str, str], tuple[float | None, float | None, float | None]]
-
-
-def cells_of_level(correlations: Correlations, level: str) -> Cells:
+def cells_of_level(
+    correlations: Correlations, level: str
+) -> dict[tuple[str, str], tuple[float | None, float | None, float | None]]:
     """Return of each pair of a level, by the titles of both columns, the correlation and its interval."""
-    cells: Cells = {}
+    cells = {}
     for pair in correlations.pairs:
         if pair.level == level:
             cells[TITLES.get(pair.a, pair.a), TITLES.get(pair.b, pair.b)] = pair[3:6]

@@ -31,14 +31,14 @@ def chinese_lines(report: GateReport) -> Iterator[str]:
 
 def _calibration_line(report: GateReport) -> str:
     """How the run's judge agrees with people, which its policy asks about."""
-    parts = []
+    texts = []
     for language, pairs in report.run.calibration.items():
         agreement = agreement_of(pairs)
         name = _WORDS["languages"].get(language, language)
-        parts.append(
+        texts.append(
             f"{name} {agreement.points:,} 条中一致 {agreement.equal:,} 条，kappa {agreement.kappa:.2f}"
         )
-    text = "；".join(parts) or "没有评审模型与人工都判断过的要点"
+    text = "；".join(texts) or "没有评审模型与人工都判断过的要点"
     return (
         f"评审模型与人工（有无过错）：{text}。策略要求共 {LEAST_POINTS} 条、每种语言 {LEAST_OF_LANGUAGE} 条，"
         f"kappa 不低于 {report.policy.agreement:g}。"
@@ -53,7 +53,7 @@ def raters_line(verdict: Verdict) -> str:
 
 
 def _criterion_line(verdict: Verdict) -> str:
-    figures = verdict.shown or (verdict.run,)
+    figures = verdict.compared_figures or (verdict.run,)
     ties = _ties(figures[0])
     return f"{figure_name(verdict.criterion.figure)}：{_WORDS['verdicts'][verdict.word]}；{raters_line(verdict)}{ties}"
 

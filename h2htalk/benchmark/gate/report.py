@@ -61,7 +61,7 @@ def gate_table(report: GateReport) -> Table:
 
 def _row(verdict: Verdict) -> tuple[str, ...]:
     unit = MEASURES.get(verdict.criterion.figure, "")
-    run, reference = verdict.shown or (verdict.run, verdict.reference)
+    run, reference = verdict.compared_figures or (verdict.run, verdict.reference)
     limits = [p for name, p in verdict.p.items() if name != WORSE]
     return (
         name_of(verdict.criterion.figure),
@@ -93,9 +93,9 @@ def _worse(worse: PairedResult, is_rate: bool) -> str:
     interval = worse.estimate.interval
     if interval is not None and is_rate:
         interval = (max(-1.0, interval[0]), min(1.0, interval[1]))
-    ends = format_interval(interval, "+.3g", times, frame=" ({})")
+    text = format_interval(interval, "+.3g", times, frame=" ({})")
     unit = " points" if is_rate else ""
-    return f"{times * worse.mean:+.3g}{ends}{unit}"
+    return f"{times * worse.mean:+.3g}{text}{unit}"
 
 
 def _limits(verdict: Verdict) -> str:
@@ -119,7 +119,11 @@ def _notes(report: GateReport) -> Iterator[str]:
     yield from _judge_notes(report)
     if not any(_is_read(verdict) for verdict in report.verdicts):
         yield _nobody_read(report)
-    if any(figure.tied for verdict in report.verdicts for figure in (*verdict.shown, verdict.run)):
+    if any(
+        figure.tied
+        for verdict in report.verdicts
+        for figure in (*verdict.compared_figures, verdict.run)
+    ):
         yield TIES
     yield (
         f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
@@ -149,10 +153,10 @@ def _lacks_interval(worse: PairedResult | None) -> bool:
 
 def _nobody_read(report: GateReport) -> str:
     """What a yes says where no answer of a judge or of people stands in any criterion."""
-    asked = any(
+    judge_asked = any(
         verdict.raters is not None and verdict.raters.asks_judge for verdict in report.verdicts
     )
-    if asked:
+    if judge_asked:
         return (
             f"No answer about the replies stands in these criteria: the judge {report.run.judge} was asked and gave "
             "none that could be read, and no person read them. A yes says nothing about what the replies say."
@@ -226,15 +230,15 @@ def _detects_note(report: GateReport) -> str:
 
 def to_markdown(report: GateReport) -> str:
     """The table, and the transcripts behind each no."""
-    parts = [gate_table(report).to_markdown()]
+    sections = [gate_table(report).to_markdown()]
     for verdict in report.verdicts:
         if verdict.transcripts:
-            parts.append(f"#### {name_of(verdict.criterion.figure)}: what is behind the no\n")
+            sections.append(f"#### {name_of(verdict.criterion.figure)}: what is behind the no\n")
             for title, text in verdict.transcripts:
-                parts.append(f"{escape_markdown(title)}\n\n{code_block(text)}\n")
+                sections.append(f"{escape_markdown(title)}\n\n{code_block(text)}\n")
     lines = "\n".join(f"* {escape_markdown(line)}" for line in chinese_lines(report))
-    parts.append(f"#### {TITLE}\n\n{lines}\n")
-    return "\n".join(parts)
+    sections.append(f"#### {TITLE}\n\n{lines}\n")
+    return "\n".join(sections)
 
 
 def to_html(report: GateReport) -> str:
@@ -329,7 +333,7 @@ def _calibration_record(report: GateReport) -> dict[str, Any]:
 
 
 def _criterion_record(verdict: Verdict) -> dict[str, Any]:
-    run, reference = verdict.shown or (verdict.run, verdict.reference)
+    run, reference = verdict.compared_figures or (verdict.run, verdict.reference)
     worse = verdict.worse
     return {
         "figure": verdict.criterion.figure,

@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -183,7 +184,7 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
     split = run.data.split
     summary = run.summary
     columns = all_columns(item.metrics for item in run.item_scores.values())
-    scores = [sample for item in run.item_scores.values() for sample in item.samples]
+    scores = chain.from_iterable(item.samples for item in run.item_scores.values())
     samples = "".join(files.json_line(_sample(run, score, columns)) for score in scores)
     results = figures_of(split.scenarios, run.item_scores)
     head = BundleHead(
@@ -223,10 +224,10 @@ def _sample(run: Run, score: SampleScore, columns: Iterable[str]) -> dict[str, A
     scores = score.to_dict()
     for name in columns:
         scores.setdefault(name, None)
-    found = run.answers.get((score.id, score.sample))
-    if isinstance(found, Response):
-        return {**scores, "text": found.text, "finish_reason": found.finish_reason}
-    return {**scores, "failure": {"reason": "missing" if found is None else found.failure.reason}}
+    answer = run.answers.get((score.id, score.sample))
+    if isinstance(answer, Response):
+        return {**scores, "text": answer.text, "finish_reason": answer.finish_reason}
+    return {**scores, "failure": {"reason": "missing" if answer is None else answer.failure.reason}}
 
 
 NAME = "h2htalk"  # of the collection and the library
@@ -264,7 +265,11 @@ def write_every_eval_ever(
     name = f"data/{NAME}/{model}/{UUID(bytes=identity.bytes, version=4)}"
     samples = out / f"{name}_samples.jsonl"
     rows = files.write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))
-    found = {"format": "jsonl", "file_path": f"{name}_samples.jsonl", "hash_algorithm": "sha256"}
+    samples_file = {
+        "format": "jsonl",
+        "file_path": f"{name}_samples.jsonl",
+        "hash_algorithm": "sha256",
+    }
     who = {"source_organization_name": organization, "evaluator_relationship": relationship}
     library = {"name": NAME, "version": run.summary.package_version}
     aggregate = head | {
@@ -282,7 +287,7 @@ def write_every_eval_ever(
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
         "evaluation_results": [_result(run, task, result) for task, result in results.items()],
-        "detailed_evaluation_results": found
+        "detailed_evaluation_results": samples_file
         | {"checksum": files.sha256_of(samples), "total_rows": rows},
     }
     files.write_json(out / f"{name}.json", aggregate)
@@ -371,13 +376,14 @@ def _row(
     scenario: Scenario, messages: list[Message], response: Response, score: SampleScore
 ) -> dict[str, Any]:
     name = task_id(scenario.subtask, scenario.language)
-    chat = any(one.role == "assistant" for one in messages)
-    texts = [_text(one.content) for one in messages]
+    chat = any(message.role == "assistant" for message in messages)
+    texts = [_text(message.content) for message in messages]
     reply = _text(response.text)
-    place = len(messages) if chat else 0
-    source = f"messages[{place}].content" if chat else "output.raw"
-    attribution = {"turn_idx": place, "source": source, "extracted_value": _text(response.answer)}
-    spoken = zip([*(one.role for one in messages), "assistant"], [*texts, reply], strict=True)
+    turn = len(messages) if chat else 0
+    source = f"messages[{turn}].content" if chat else "output.raw"
+    attribution = {"turn_idx": turn, "source": source, "extracted_value": _text(response.answer)}
+    roles = (*(message.role for message in messages), "assistant")
+    spoken = zip(roles, [*texts, reply], strict=True)
     turns = [
         {"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(spoken)
     ]

@@ -98,12 +98,12 @@ def write_dossier(
     words = _read_words("words")
     articles = _read_words("articles")["article"]
     numbers = count(2)  # table 1 says what was tested
-    parts = []
+    chapters = []
     for path in runs:
         read_part = _study_part if StudyFolder(path).manifest.exists() else _run_part
-        parts.append(read_part(path, words, numbers))
+        chapters.append(read_part(path, words, numbers))
     for article in articles:
-        article["tables"] = _numbers_of(article["tables"], parts)
+        article["tables"] = _numbers_of(article["tables"], chapters)
     view = {
         "owner": printable(owner),
         "paper": paper,
@@ -112,7 +112,7 @@ def write_dossier(
         "articles": articles,
         "number": next(numbers),
         "tiles": [],
-        "parts": parts,
+        "parts": chapters,
         "pages": {},
     }
     page = out / "dossier.html"
@@ -136,10 +136,10 @@ def _read_words(name: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
 
 
-def _numbers_of(names: Sequence[str], parts: Sequence[DossierPart]) -> list[int]:
+def _numbers_of(names: Sequence[str], chapters: Sequence[DossierPart]) -> list[int]:
     """Return the numbers of tables of the studies of safety."""
     numbers = []
-    for part in parts:
+    for part in chapters:
         for exhibit in part.exhibits:
             if part.kind == "sap" and exhibit.table.name in names:
                 numbers.append(exhibit.number)
