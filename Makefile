@@ -51,6 +51,9 @@ CORE_TESTS := tests/data/test_files.py tests/data/test_responses.py tests/data/t
 PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gather tests/rounds/aggregation \
 	tests/rounds/argilla tests/rounds/spreadsheets tests/analysis/figures tests/analysis/measures \
 	tests/analysis/verb_nouns tests/text/parsing
+# `live` collects nothing else: folders of tests/live that need no server, and the files beside with live tests.
+LIVE_TESTS := tests/benchmark/judge/test_judge_run.py tests/benchmark/test_hosted_runs.py tests/curation/test_kills.py \
+	tests/live/browser tests/live/site
 # A container may set it; each worker and each subprocess would then compile what it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
@@ -98,7 +101,7 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the pages (Debian's chromium), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/label_studio --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/opencompass --ignore tests/live/notebook --ignore tests/live/libreoffice
+	$(BIN)/python -m pytest -m live $(LIVE_TESTS)
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla

@@ -40,6 +40,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# A process that a test started and that hangs prints the stacks of its threads (`support.kills.communicate`).
+os.environ["PYTHONFAULTHANDLER"] = "1"
+
 # Once a process: jieba's dictionary and MiniLM are loaded, the command line is built, an SDK's client reads its 140
 # certificates (30 ms).
 tokens.release_tokenizers = lambda: None

@@ -398,6 +398,27 @@ print("loaded:", *sorted({{m.partition(".")[0] for m in sys.modules}} & set({HEA
     assert done.stdout.splitlines() == ["loaded:"]
 
 
+@pytest.mark.parametrize(
+    "module",
+    ["benchmark.report.leaderboard", "benchmark.compare.comparison", "benchmark.gate.gate"],
+)
+def test_what_compares_runs_loads_no_module_of_rounds(module: str) -> None:
+    """`leaderboard` loaded the modules of rounds and payments for one function that writes an input as text."""
+    code = f"""
+import sys
+from types import ModuleType
+import h2htalk.cli.comparing
+import h2htalk.{module}
+for name, loaded in sys.modules.items():
+    if name.startswith("h2htalk.rounds.") and type(loaded) is ModuleType:  # the others are lazy
+        print(name)
+"""
+    command = [sys.executable, "-c", code]
+    printed = subprocess.check_output(command, text=True, timeout=60)
+    names = printed.splitlines()
+    assert names == []
+
+
 # --- The docs ---------------------------------------------------------------------------------------------------
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -15,7 +15,7 @@ import pytest
 
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.parallel import ProcessPool
-from support.kills import wait_until
+from support.kills import communicate, wait_until
 
 
 def _complain() -> None:
@@ -67,6 +67,7 @@ def _short() -> None:
 
 def _endless() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("endless", flush=True)
     while True:
         time.sleep(60)
 
@@ -94,9 +95,9 @@ def begin(folder: Path, task: str) -> subprocess.Popen[str]:
 def end(process: subprocess.Popen[str]) -> tuple[int, str]:
     """The exit code and standard error, when nobody of the process group is left."""
     try:
-        code = process.wait(20)
+        _, stderr = communicate(process)
         wait_until(lambda: not _group_lives(process.pid))
-        return code, process.communicate()[1]
+        return process.returncode, stderr
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -128,6 +129,7 @@ def test_a_worker_that_will_not_end_is_ended(
     tmp_path: Path, blow: signal.Signals, code: int
 ) -> None:
     process = begin(tmp_path, "endless")
-    time.sleep(1.5)
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == ["endless\n"] * 2
     os.kill(process.pid, blow)
     assert end(process)[0] == code

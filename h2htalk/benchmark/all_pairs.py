@@ -15,9 +15,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.benchmark.statistics import averages
-from h2htalk.benchmark.statistics.averages import holm, present_figures
-from h2htalk.benchmark.statistics.sign_flips import EXACT, FLIPS, SIGNS_AT_ONCE, Values, sign_flip_p
+from h2htalk.benchmark.statistics.averages import DRAWS, FEW, holm, present_figures
+from h2htalk.benchmark.statistics.sign_flips import (
+    EXACT,
+    FLIPS,
+    SIGNS_AT_ONCE,
+    Values,
+    flipped_products,
+    sign_flip_p,
+)
 from h2htalk.distributions import CONFIDENCE, UPPER
 from h2htalk.progress import counted_items
 
@@ -106,7 +112,7 @@ def compare_all_pairs(
     figures = present_figures(Counter(items.subtasks))
     figure = "overall" if "overall" in figures else "items_mean"
     compared, summed = _compare_figure(items, figure, figures[figure])
-    if compared.clusters < averages.FEW:
+    if compared.clusters < FEW:
         return compared
     low, high, first = _bootstrap(summed.sums, summed.sizes, summed.shares)
     return replace(compared, low=low, high=high, first=first)
@@ -183,7 +189,7 @@ def _adjusted_p(totals: Values) -> Values:
     rows = max(1, SIGNS_AT_ONCE // max(len(totals), len(a)))
     for start in range(0, flips, rows):
         bits = rng.integers(0, 2, size=(min(rows, flips - start), len(totals)), dtype=np.int8)
-        sums = (2.0 * bits - 1) @ totals
+        sums = flipped_products(2.0 * bits - 1, totals)  # type: ignore[arg-type]
         reached += np.concatenate(_count_reached(sums, least))
     p_values = dict(enumerate((reached / (flips + 1)).tolist()))
     for pair, pair_differences in enumerate(differences.T):
@@ -211,7 +217,7 @@ def _bootstrap(sums: Values, sizes: Values, shares: Values) -> tuple[Values, Val
     """Return `low`, `high` and `first` by draws of clusters: seeded, and the same clusters for all runs."""
     _, n, runs = sums.shape
     rng = np.random.default_rng(0)
-    draws = rng.multinomial(n, np.full(n, 1 / n), averages.DRAWS).astype(np.float64)
+    draws = rng.multinomial(n, np.full(n, 1 / n), DRAWS).astype(np.float64)
     items = draws @ sizes.T
     # A small subtask may be in no draw: the others then stand for it, in all runs alike.
     weights = np.where(items > 0, shares, 0.0)

@@ -61,8 +61,9 @@ def check_contamination(
     )
     check_model(settings)
     with ModelCalls(settings, as_path(out, "out"), "contamination") as calls:
-        answers = calls.ask(requests, "contamination")
-    replies = {name: reply.text for (name, _), reply in answers.items()}
+        replies = {
+            name: reply.text for (name, _), reply in calls.ask(requests, "contamination").items()
+        }
     references = list[float]()
     controls = list[float]()
     differences = []
@@ -78,8 +79,8 @@ def check_contamination(
         cluster = str(item.provenance.get("family", item.id))
         differences.append(Difference("", cluster, excess))
     p = paired_result(differences).p(above=True)
-    continued = _letters(canary[-_KEY:])[:VERBATIM] in _letters(replies.get("canary", ""))
-    is_continued = len(canary) > _KEY and continued
+    key = _letters(canary[-_KEY:])[:VERBATIM]
+    is_continued = len(canary) > _KEY and key in _letters(replies.get("canary", ""))
     rows = []
     for what, runs in (("its own second half", references), ("control: another item's", controls)):
         hits = sum(run >= VERBATIM for run in runs)
@@ -93,8 +94,8 @@ def check_contamination(
         f"Continues the canary: {answer}.",
     )
     header = ("compared with", "longest shared run", f"runs of {VERBATIM} or more", "share, 95 %")
-    title = f"Contamination of {loaded.name} {loaded.version}"
-    return Table(title, header, rows, notes), is_continued or p < _ALPHA
+    table = Table(f"Contamination of {loaded.name} {loaded.version}", header, rows, notes)
+    return table, is_continued or p < _ALPHA
 
 
 def _letters(text: str) -> str:
@@ -129,8 +130,7 @@ def _request(name: str, begun: str, scenario: Scenario | None = None) -> Request
     if scenario:
         language = scenario.language
         lines = [turn.content for turn in scenario.turns if turn.role == "user"][-1:]
-    prompt = "\n".join([*lines, begun])
-    messages = (Message("system", _TASK[language]), Message("user", prompt))
+    messages = (Message("system", _TASK[language]), Message("user", "\n".join([*lines, begun])))
     return Request(
         name, messages, Sampling(0.0, 1.0, _TOKENS, request_seed(0, name, 0), 0), item=name
     )

@@ -7,7 +7,7 @@ still lacks, each answer is stored as it arrives, and the run is scored (`score_
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,7 @@ from h2htalk.chat.wire_options import SAMPLING, forms_of, sampling_left_out
 from h2htalk.data.links import URL
 from h2htalk.data.replies.finish_reasons import is_cut
 from h2htalk.data.replies.reasoning import strip_reasoning
-from h2htalk.data.responses import Answers, Failure, Response, Usage
+from h2htalk.data.responses import Answers, Failure, Response, SampleKey, Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -55,7 +55,7 @@ class EvaluationPlan:
     """An evaluation before the model is asked: the split, whole and as selected, and the prompts."""
 
     spec: EvaluateSpec
-    whole: Split
+    full_split: Split
     split: Split
     prompts: PromptSet
     sap: Sap
@@ -70,20 +70,22 @@ def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
     """Load the split and the prompts. Raises ConfigError or DataError for a wrong name in the specification."""
     engine, _, name = spec.model.partition(":")
     sap = Sap.parse(spec.sap)
-    whole = load_split(spec.split)
+    full_split = load_split(spec.split)
     if engine != "baseline":
         parse_model(spec.model, "baseline")
     else:
         find_baseline(name)
         if spec.samples > 1:
             raise ConfigError(f"{spec.model} has one answer an item; leave out --samples")
-        if name in NEEDS_REFERENCES and not all(one.references for one in whole.scenarios):
+        if name in NEEDS_REFERENCES and not all(
+            scenario.references for scenario in full_split.scenarios
+        ):
             raise ConfigError(
-                f"{spec.model} answers with references, and those of {whole.name} are private"
+                f"{spec.model} answers with references, and those of {full_split.name} are private"
             )
-    split = whole.select(spec.language, spec.subtasks, spec.limit)
+    split = full_split.select(spec.language, spec.subtasks, spec.limit)
     prompts = PromptSet.load(Path(spec.prompts) if spec.prompts else None)
-    return EvaluationPlan(spec, whole, split, prompts, sap, prompts.prompt_of(split, sap))
+    return EvaluationPlan(spec, full_split, split, prompts, sap, prompts.prompt_of(split, sap))
 
 
 def evaluate(spec: EvaluateSpec) -> Summary:
@@ -185,7 +187,7 @@ def _evaluate(
             and (summary := stored_summary(folder, plan.spec.baselines, signature)) is not None
         ):
             return summary
-        write_baselines(folder, plan.split, plan.whole if plan.spec.baselines else None)
+        write_baselines(folder, plan.split, plan.full_split if plan.spec.baselines else None)
         return score_run_data(
             RunInputs(folder, plan.spec, plan.split, plan.prompt_of), metrics, note=note or ""
         )
@@ -197,7 +199,7 @@ def _evaluate(
 
 
 def _ask_baseline(plan: EvaluationPlan, name: str, writer: RunWriter) -> str | None:
-    answers = find_baseline(name)(plan.split.scenarios, plan.whole.scenarios)
+    answers = find_baseline(name)(plan.split.scenarios, plan.full_split.scenarios)
     missing = [answer for answer in answers if (answer.id, answer.sample) not in writer.answers]
     for answer in missing:
         writer.calls.append(answer.to_dict())
@@ -211,16 +213,18 @@ def ask_chat(plan: EvaluationPlan, chat: Chat, calls: StageCalls, writer: RunWri
     if not requests and not unsettled:
         return None
     calls.endpoint = endpoint = getattr(chat, "endpoint", "")
-    known = {
-        one.endpoint
-        for one in writer.answers.values()
-        if isinstance(one, Response) and one.endpoint
+    earlier = {
+        answer.endpoint
+        for answer in writer.answers.values()
+        if isinstance(answer, Response) and answer.endpoint
     }
-    # The answers of open jobs, which are still to be collected, come from the endpoints of earlier sessions.
-    known |= {one.endpoint for one in read_sessions(writer.folder) if unsettled and one.endpoint}
-    if endpoint and known and endpoint not in known and not plan.spec.accept_endpoint:
+    if unsettled:
+        # The answers of open jobs, which are still to be collected, come from the endpoints of earlier sessions.
+        sessions = read_sessions(writer.folder)
+        earlier |= {session.endpoint for session in sessions if session.endpoint}
+    if endpoint and earlier and endpoint not in earlier and not plan.spec.accept_endpoint:
         raise ConfigError(
-            f"{writer.folder.path}: was answered by {' and '.join(sorted(known))}, and {endpoint} is to be asked; "
+            f"{writer.folder.path}: was answered by {' and '.join(sorted(earlier))}, and {endpoint} is to be asked; "
             "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
         )
     try:
@@ -248,7 +252,8 @@ class MissingRequests(Sequence[Request]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return replace(self, missing=self.missing[index])
-        (scenario, sample), spec = self.missing[index], self.plan.spec
+        scenario, sample = self.missing[index]
+        spec = self.plan.spec
         sampling = Sampling(
             temperature=spec.sampling_temperature,
             top_p=spec.top_p,
@@ -264,15 +269,16 @@ def missing_requests(plan: EvaluationPlan, answers: Answers) -> MissingRequests:
 
     A few that always fail must not pause each restart before the others are asked.
     """
-    samples = (
-        (scenario, sample)
-        for scenario in plan.split.scenarios
-        for sample in range(plan.spec.samples)
-    )
-    missing = [(s, k) for s, k in samples if not isinstance(answers.get((s.id, k)), Response)]
-    return MissingRequests(
-        plan, tuple(sorted(missing, key=lambda one: (one[0].id, one[1]) in answers))
-    )
+    never_asked = []
+    failed = []
+    for scenario in plan.split.scenarios:
+        for sample in range(plan.spec.samples):
+            answer = answers.get((scenario.id, sample))
+            if answer is None:
+                never_asked.append((scenario, sample))
+            elif not isinstance(answer, Response):
+                failed.append((scenario, sample))
+    return MissingRequests(plan, (*never_asked, *failed))
 
 
 def generate(chat: Chat, requests: MissingRequests, calls: StageCalls, spec: EvaluateSpec) -> None:
@@ -320,15 +326,17 @@ def subject_of(
     spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: str
 ) -> dict[str, str]:
     """Return what is measured: the model and how it is asked; `budgets` names reply budgets that are not set."""
-    own = SAMPLING if spec.sampling_temperature is None else sampling_left_out(spec.engine_options)
+    left_to_model: Collection[str] = SAMPLING
+    if spec.sampling_temperature is not None:
+        left_to_model = sampling_left_out(spec.engine_options)
     return {
         **model,
-        "temperature": MODELS_OWN if "temperature" in own else f"{spec.temperature:g}",
-        "top_p": MODELS_OWN if "top_p" in own else f"{spec.top_p:g}",
+        "temperature": MODELS_OWN if "temperature" in left_to_model else f"{spec.temperature:g}",
+        "top_p": MODELS_OWN if "top_p" in left_to_model else f"{spec.top_p:g}",
         "max_tokens": model.get("max_tokens") or str(spec.max_tokens or budgets),
         **({} if spec.thinking is None else {"thinking": str(spec.thinking)}),
         "samples": str(spec.samples),
-        "seed": MODELS_OWN if "seed" in own else str(spec.seed),
+        "seed": MODELS_OWN if "seed" in left_to_model else str(spec.seed),
         "sap": sap,
     }
 
@@ -348,13 +356,12 @@ def estimate(spec: EvaluateSpec) -> str:
     scenarios = plan.split.scenarios
     # Neither the model nor the embedder is opened: what their weights decide is not compared.
     metrics = open_metrics("none", spec.rouge, spec.contracts, spec.filtered)
-    made = make_signature(plan, {"engine": spec.engine}, metrics)
-    folder.require_usable(
-        replace(made, protocol={**made.protocol, "embedder": spec.embedder}), partial=True
-    )
-    begin = f"{spec.model} on {len(scenarios):,} items of {plan.split.name} {plan.split.version}"
+    signature = make_signature(plan, {"engine": spec.engine}, metrics)
+    protocol = {**signature.protocol, "embedder": spec.embedder}
+    folder.require_usable(replace(signature, protocol=protocol), partial=True)
+    subject = f"{spec.model} on {len(scenarios):,} items of {plan.split.name} {plan.split.version}"
     if engine is None:
-        return f"{begin}: no calls; into {spec.out}."
+        return f"{subject}: no calls; into {spec.out}."
     requests = missing_requests(plan, folder.answers() if folder.path.is_dir() else {})
     done = len(scenarios) * spec.samples - len(requests)
     answered = f" ({done:,} answered already)" if done else ""
@@ -369,8 +376,10 @@ def estimate(spec: EvaluateSpec) -> str:
         sent = sum(map(prompt_tokens, requests))
         budget = sum(request.sampling.budget for request in requests)
         price = f"Price: {'nothing but time' if engine.local else 'unknown'}."
-    asked = f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
-    return f"{begin}: {asked}; into {spec.out}. {price}"
+    volume = (
+        f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
+    )
+    return f"{subject}: {volume}; into {spec.out}. {price}"
 
 
 def _hosted_calls(
@@ -386,22 +395,24 @@ def _hosted_calls(
     if not spec.batch:
         require_no_jobs(jobs, spec.out)
     sent = (job for job in jobs if job.state != "planned")
-    waiting = {item for job in sent for call in store.calls_of(job) for item in call.items}
+    waiting: set[SampleKey] = set()
+    for job in sent:
+        for paid_call in store.calls_of(job):
+            waiting |= set(paid_call.items)
     engine, name = parse_model(spec.model)
     api = engine.open_wire(name)
-    calls = list(
-        api.calls([request for request in requests if (request.id, request.sample) not in waiting])
-    )
+    unsent = [request for request in requests if (request.id, request.sample) not in waiting]
+    calls = list(api.calls(unsent))
     if calls:
         api.body(calls[0], spec.batch)
     # Of a private reference nothing is known but the budget.
     budgets = {s.id: spec.max_tokens or SUBTASKS[s.subtask].max_tokens for s in scenarios}
     lengths = {s.id: max(map(rough_tokens, s.references), default=budgets[s.id]) for s in scenarios}
-    firsts = [(call.requests[0], len(call.requests)) for call in calls]
-    usages = [
-        Usage(prompt_tokens(one), n * (lengths[one.id] + (one.sampling.thinking or 0)))
-        for one, n in firsts
-    ]
+    usages = []
+    for call in calls:
+        first = call.requests[0]
+        reply_tokens = lengths[first.id] + (first.sampling.thinking or 0)
+        usages.append(Usage(prompt_tokens(first), len(call.requests) * reply_tokens))
     return [api.bound(call) for call in calls], usages
 
 
@@ -418,11 +429,11 @@ def _price(
     if not usages:
         return f"Price: nothing more.{paid}"
     if (price := stage.price) is None:
-        meant = stage.prices.suggest(spec.model) if stage.prices else ""
-        return f"Price: unknown: {meant}name it in a file with --prices.{paid}"
+        suggestion = stage.prices.suggest(spec.model) if stage.prices else ""
+        return f"Price: unknown: {suggestion}name it in a file with --prices.{paid}"
     expected = add(*(price.cost(usage, spec.batch) for usage in usages))
     greatest = add(
-        *(price.worst(one.input_tokens, one.output_tokens, spec.batch) for one in bounds)
+        *(price.worst(bound.input_tokens, bound.output_tokens, spec.batch) for bound in bounds)
     )
     if expected is None or greatest is None:
         why = "of a batch " if spec.batch and price.batch is None else "of some calls "

@@ -116,9 +116,13 @@ def figure_of(rows: Sequence[Observation]) -> Estimate:
     """Sum up observations of one figure."""
     valued = scored(rows)
     values = [row.value or 0.0 for row in valued]
-    answered_by = _describe_raters(valued)
-    is_logged = bool(valued) and valued[0].kind in LOGGED
-    effect = effect_of(valued) if is_logged else 1.0  # turns of a script are asked on purpose
+    raters = sorted(Counter(row.by for row in valued).items())
+    answered_by = ", ".join(
+        f"{name} {number:,}" if len(raters) > 1 else name for name, number in raters
+    )
+    effect = 1.0  # turns of a script are asked on purpose
+    if valued and valued[0].kind in LOGGED:
+        effect = effect_of(valued)
     tied = tied_in(rows)
     if not values or is_rate(rows[0].figure):
         return replace(rate_of(values, len(rows), answered_by, effect), tied=tied)
@@ -137,14 +141,6 @@ def figure_of(rows: Sequence[Observation]) -> Estimate:
         return estimate
     low, high = (least + end * (most - least) for end in scaled.interval())
     return replace(estimate, low=low, high=high)
-
-
-def _describe_raters(valued: Sequence[Observation]) -> str:
-    """Name who answered, with numbers where there are several."""
-    raters = Counter(row.by for row in valued)
-    if len(raters) == 1:
-        return next(iter(raters))
-    return ", ".join(f"{name} {number:,}" for name, number in sorted(raters.items()))
 
 
 def tied_in(rows: Sequence[Observation]) -> int:
@@ -183,9 +179,9 @@ def rate_of(
 def trend(rows: Sequence[Observation], by: str = "turn") -> PairedResult | None:
     """The change of a figure from turn to turn within a case (or by another number, within a cluster)."""
     valued = scored(rows)
-    clusters = [row.cluster for row in valued]
     x = [float(getattr(row, by)) for row in valued]
-    return clustered_slope(clusters, x, [row.value or 0.0 for row in valued])
+    y = [row.value or 0.0 for row in valued]
+    return clustered_slope([row.cluster for row in valued], x, y)
 
 
 def by_turn(rows: Sequence[Observation]) -> dict[int, Estimate]:
@@ -205,7 +201,10 @@ def blindness(rows: Sequence[Observation]) -> Estimate:
     tied = set[tuple[str, int]]()
     for row in rows:
         met = families.setdefault(row.cluster, {})
-        met[row.degree] = _both_met(met.get(row.degree, 1.0), row.value)
+        values = (met.get(row.degree, 1.0), row.value)
+        met[row.degree] = None if None in values else 1.0
+        if 0.0 in values:  # of several turns that ask for it, all have to meet it
+            met[row.degree] = 0.0
         if row.unscored == TIED:
             tied.add((row.cluster, row.degree))
     missed = list[float]()
@@ -220,14 +219,6 @@ def blindness(rows: Sequence[Observation]) -> Estimate:
             elif (family, hint) in tied:
                 ties += 1
     return replace(rate_of(missed, len(families)), tied=ties)
-
-
-def _both_met(first: float | None, second: float | None) -> float | None:
-    """Whether a need is met that several turns ask for: each has to meet it."""
-    values = (first, second)
-    if 0.0 in values:
-        return 0.0
-    return None if None in values else 1.0
 
 
 def equally_demanding(rows: Iterable[Observation]) -> set[str]:

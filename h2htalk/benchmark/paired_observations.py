@@ -66,7 +66,6 @@ def difference(first: Sequence[Observation], second: Sequence[Observation]) -> P
 
     None where there is no such place.
     """
-    differences = []
-    for cluster, shift in pair(first, second).shifts:
-        differences.append(Difference("", cluster, shift))
+    shifts = pair(first, second).shifts
+    differences = [Difference("", cluster, shift) for cluster, shift in shifts]
     return paired_result(differences) if differences else None

@@ -44,7 +44,6 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError, DataError, counted, quoted
-from h2htalk.rounds.item_sources import input_text
 from h2htalk.version import __version__
 
 UNKNOWN = "unknown"  # the prompts of imported answers
@@ -167,6 +166,8 @@ class RunInputs:
             return tuple((message.role, message.content) for message in self.prompt_of(scenario))
         if self.unrendered is None:
             return ()
+        from h2htalk.rounds.item_sources import input_text  # what compares runs needs no rounds
+
         inputs = ((name, input_text(value)) for name, value in scenario.inputs.items())
         templates = ((TEMPLATE, text) for text in self.unrendered.texts_for(scenario))
         return *templates, *inputs

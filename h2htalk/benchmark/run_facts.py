@@ -40,29 +40,27 @@ def recorded_session(
     folder: RunFolder, versions: Mapping[str, str], endpoint: str = ""
 ) -> Iterator[None]:
     """Record a session in the folder's manifest. Raises DataError where it cannot be written."""
-    sessions = read_sessions(folder)
-    now = Session(datetime.now(UTC), endpoint, versions)
-
-    def write(own: Session) -> None:
-        folder.write_facts(
-            "sessions", adapter(list[Session]).dump_python([*sessions, own], mode="json")
-        )
-
-    write(now)
+    earlier = read_sessions(folder)
+    current = Session(datetime.now(UTC), endpoint, versions)
+    _write_sessions(folder, [*earlier, current])
     try:
         yield
     finally:
-        with suppress(
-            DataError
-        ):  # a full disk, which the log reported: the session ends with its last answer
-            write(replace(now, ended=datetime.now(UTC)))
+        ended = replace(current, ended=datetime.now(UTC))
+        # A full disk, which the log reported: the session ends with its last answer.
+        with suppress(DataError):
+            _write_sessions(folder, [*earlier, ended])
+
+
+def _write_sessions(folder: RunFolder, sessions: Sequence[Session]) -> None:
+    rows = adapter(list[Session]).dump_python([*sessions], mode="json")
+    folder.write_facts("sessions", rows)
 
 
 def read_sessions(folder: RunFolder) -> list[Session]:
     """Read when a run was started and resumed, oldest first; empty for imported answers. Raises DataError."""
-    return read_record(
-        list[Session], folder.read_run().get("sessions", []), f"{folder.manifest}: sessions"
-    )
+    rows = folder.read_run().get("sessions", [])
+    return read_record(list[Session], rows, f"{folder.manifest}: sessions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,35 +98,47 @@ class RunFacts:
 
     def texts(self) -> list[tuple[str, str]]:
         """Return what is known as pairs of a name and a text, for tables and the page."""
+        models = {without_path(name): number for name, number in self.models.items()}
+        fingerprints = {
+            text_without_paths(name): number for name, number in self.fingerprints.items()
+        }
+        texts = {
+            "started": self.started,
+            "ended": self.ended,
+            "time answering": self._time_text(),
+            "latency of a call": self._latency_text(),
+            "tokens": self._tokens_text(),
+            "prompt tokens as reported": self.prompts.text() if self.prompts else "",
+            "endpoint": _format_counts(self.endpoints),
+            "model returned": _format_counts(models),
+            "system_fingerprint": _format_counts(fingerprints),
+            "answered with": ", ".join(self.versions),
+            "scored with": ", ".join(self.scoring_versions),
+        }
+        return [(name, text) for name, text in texts.items() if text]
+
+    def _time_text(self) -> str:
+        if not self.started:
+            return ""
         sessions = f" in {self.sessions} sessions" if self.sessions > 1 else ""
-        counts = (("in", self.input_tokens), ("out", self.output_tokens))
-        pairs = (
-            ("started", self.started),
-            ("ended", self.ended),
-            ("time answering", self.started and f"{self.seconds:,.1f} s{sessions}"),
-            (
-                "latency of a call",
-                self.latency
-                and "{:,.2f} s median, {:,.2f} s 95th percentile".format(*self.latency),
-            ),
-            ("tokens", ", ".join(f"{n:,} {way}" for way, n in counts if n is not None)),
-            ("prompt tokens as reported", self.prompts and self.prompts.text()),
-            ("endpoint", _shares(self.endpoints)),
-            (
-                "model returned",
-                _shares({without_path(name): count for name, count in self.models.items()}),
-            ),
-            (
-                "system_fingerprint",
-                _shares({text_without_paths(name): n for name, n in self.fingerprints.items()}),
-            ),
-            ("answered with", ", ".join(self.versions)),
-            ("scored with", ", ".join(self.scoring_versions)),
-        )
-        return [(name, text) for name, text in pairs if text]
+        return f"{self.seconds:,.1f} s{sessions}"
+
+    def _latency_text(self) -> str:
+        if self.latency is None:
+            return ""
+        middle, high = self.latency
+        return f"{middle:,.2f} s median, {high:,.2f} s 95th percentile"
+
+    def _tokens_text(self) -> str:
+        texts = []
+        if self.input_tokens is not None:
+            texts.append(f"{self.input_tokens:,} in")
+        if self.output_tokens is not None:
+            texts.append(f"{self.output_tokens:,} out")
+        return ", ".join(texts)
 
 
-def _shares(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     """Format `a`, or `a (34 answers), b (120 answers)`."""
     if len(counts) < 2:
         return "".join(counts)
@@ -143,76 +153,119 @@ def collect_facts(
     prompts: PromptSizes | None = None,
 ) -> RunFacts:
     """Sum up a run's sessions and answers. A session that was killed ended with its last answer."""
-    times = sorted(
+    spans = _session_spans(sessions, answers)
+    replies = [answer for answer in answers.values() if isinstance(answer, Response)]
+    usages = [sum_totals(costs.values())] if costs else [answer.usage for answer in replies]
+    versions: dict[str, None] = {}
+    for session in sessions:
+        versions |= dict.fromkeys(_format_versions(session.versions))
+    models = [without_path(answer.model) for answer in replies if answer.model]
+    fingerprints = [
+        text_without_paths(answer.system_fingerprint)
+        for answer in replies
+        if answer.system_fingerprint
+    ]
+    endpoints = [answer.endpoint for answer in replies]
+    scored_with = _format_versions(scoring_versions)
+    input_tokens = _sum_known(usage.input_tokens for usage in usages)
+    output_tokens = _sum_known(usage.output_tokens for usage in usages)
+    facts = RunFacts(
+        sessions=len(spans),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        endpoints=_count_names(endpoints),
+        models=_count_names(models),
+        fingerprints=_count_names(fingerprints),
+        latency=latency(replies),
+        versions=tuple(versions),
+        scoring_versions=tuple(scored_with),
+        prompts=prompts,
+    )
+    if not spans:
+        return facts
+    return replace(
+        facts,
+        started=spans[0].start.isoformat(timespec="seconds"),
+        ended=spans[-1].end.isoformat(timespec="seconds"),
+        seconds=round(sum(span.seconds for span in spans), 3),
+    )
+
+
+def _format_versions(versions: Mapping[str, str]) -> list[str]:
+    return [f"{package} {version}" for package, version in versions.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """From the start of a session to its end, in UTC."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start).total_seconds()
+
+
+def _session_spans(sessions: Sequence[Session], answers: Answers) -> list[_Span]:
+    """Return the span of each session that ended or has an answer."""
+    times = [
         datetime.fromtimestamp(answer.at, UTC)
         for answer in answers.values()
         if answer.at is not None
-    )
+    ]
     spans = []
     for session, following in zip_longest(sessions, sessions[1:]):
-        own = [
-            at
-            for at in times
-            if at >= session.started and (following is None or at < following.started)
-        ]
-        if end := session.ended or (own[-1] if own else None):
-            spans.append((session.started, end))
-    replies = [answer for answer in answers.values() if isinstance(answer, Response)]
-    usages = [sum_totals(costs.values())] if costs else [answer.usage for answer in replies]
-    tokens = ([getattr(usage, f"{way}_tokens") for usage in usages] for way in ("input", "output"))
-    sent, back = ([number for number in numbers if number is not None] for numbers in tokens)
-    return RunFacts(
-        started=spans[0][0].isoformat(timespec="seconds") if spans else "",
-        ended=spans[-1][1].isoformat(timespec="seconds") if spans else "",
-        seconds=round(sum((end - start).total_seconds() for start, end in spans), 3),
-        sessions=len(spans),
-        input_tokens=sum(sent) if sent else None,
-        output_tokens=sum(back) if back else None,
-        endpoints=_named(answer.endpoint for answer in replies),
-        models=_named(without_path(answer.model) for answer in replies if answer.model),
-        fingerprints=_named(
-            text_without_paths(answer.system_fingerprint)
-            for answer in replies
-            if answer.system_fingerprint
-        ),
-        latency=latency(replies),
-        versions=tuple(
-            dict.fromkeys(f"{n} {v}" for session in sessions for n, v in session.versions.items())
-        ),
-        scoring_versions=tuple(f"{n} {v}" for n, v in scoring_versions.items()),
-        prompts=prompts,
-    )
+        end = session.ended
+        if end is None:
+            own_times = [time for time in times if time >= session.started]
+            if following is not None:
+                own_times = [time for time in own_times if time < following.started]
+            end = max(own_times, default=None)
+        if end is not None:
+            spans.append(_Span(session.started, end))
+    return spans
 
 
-def _named(names: Iterable[str | None]) -> dict[str, int]:
+def _sum_known(numbers: Iterable[int | None]) -> int | None:
+    """Sum the numbers that are known; None where none is."""
+    known_numbers = [number for number in numbers if number is not None]
+    return sum(known_numbers) if known_numbers else None
+
+
+def _count_names(names: Iterable[str | None]) -> dict[str, int]:
     """Count names, most frequent first; a long tail of them together."""
-    counts = Counter(name for name in names if name).most_common()
-    rest = sum(number for _, number in counts[_MOST_NAMED:])
-    return dict(counts[:_MOST_NAMED]) | (
-        {f"{len(counts) - _MOST_NAMED:,} others": rest} if rest else {}
-    )
+    ranked = Counter(name for name in names if name).most_common()
+    counts = dict(ranked[:_MOST_NAMED])
+    tail = ranked[_MOST_NAMED:]
+    if tail:
+        counts[f"{len(tail):,} others"] = sum(number for _, number in tail)
+    return counts
 
 
 def latency(responses: Iterable[Response]) -> tuple[float, float] | None:
     """Return the median and the 95th percentile of the seconds that calls took; None where none was timed."""
-    seconds = sorted(one.seconds for one in responses if one.seconds is not None)
+    seconds = [response.seconds for response in responses if response.seconds is not None]
     if not seconds:
         return None
-    return median(seconds), quantiles(
-        seconds * 2 if len(seconds) < 2 else seconds, n=20, method="inclusive"
-    )[-1]
+    # `quantiles` needs two values.
+    values = seconds * 2 if len(seconds) == 1 else seconds
+    return median(seconds), quantiles(values, n=20, method="inclusive")[-1]
 
 
 def answer_warnings(answers: Answers, facts: RunFacts) -> list[str]:
     """Warn of an API key that a server repeated, and of what changed during the run."""
+    warnings = []
+    ids = sorted({answer.id for answer in answers.values() if KEY_MASK in str(answer)})
+    if ids:
+        items = f"{counted(len(ids), 'item')} ({ids[0]})"
+        warnings.append(f"the server repeated the API key in its answers to {items}; it was masked")
     changing = (
         ("several endpoints answered", facts.endpoints),
         ("the server returned several model names", facts.models),
         ("the server's system_fingerprint changed during the run", facts.fingerprints),
     )
-    found = list[str]()
-    ids = sorted({answer.id for answer in answers.values() if KEY_MASK in str(answer)})
-    if ids:
-        items = f"{counted(len(ids), 'item')} ({ids[0]})"
-        found.append(f"the server repeated the API key in its answers to {items}; it was masked")
-    return [*found, *(f"{what}: {_shares(counts)}" for what, counts in changing if len(counts) > 1)]
+    for change, counts in changing:
+        if len(counts) > 1:
+            warnings.append(f"{change}: {_format_counts(counts)}")
+    return warnings

@@ -61,6 +61,7 @@ from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import FILTERED_KEY, HUMAN, LEAKS_UNCHECKED, VERSION_KEYS, Signature
 from h2htalk.data.splits import Split, fingerprint_of, load_split, with_references
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError
+from h2htalk.progress import counted_items
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
 from h2htalk.text.embeddings.cache import CachedEmbedder
 from h2htalk.text.embeddings.embedders import open_embedder, packages_of, require_embedder
@@ -311,7 +312,7 @@ def write_report(data: RunInputs, summary: Summary, answers: Answers, scores: Sc
 
 
 def _item_views(data: RunInputs, answers: Answers, scores: Scores) -> Iterator[ItemView]:
-    for scenario in data.split.scenarios:
+    for scenario in counted_items("writing the page", data.split.scenarios):
         stored = [answers.get((scenario.id, sample)) for sample in range(data.spec.samples)]
         responses = tuple(response for response in stored if response is not None)
         yield ItemView(scenario, data.shown_prompt(scenario), responses, scores[scenario.id])

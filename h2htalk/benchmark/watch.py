@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
 from h2htalk.benchmark.estimate_text import format_percent, format_with_interval
@@ -23,55 +23,84 @@ from h2htalk.benchmark.planted.draw import read_planted
 from h2htalk.benchmark.report.cost_tables import cost_lines
 from h2htalk.benchmark.report.run_tables import most_first
 from h2htalk.benchmark.report.terminal import PlainConsole
-from h2htalk.benchmark.run import read_run_data
+from h2htalk.benchmark.run import RunInputs, read_run_data
 from h2htalk.benchmark.statistics.averages import aggregate
+from h2htalk.benchmark.studies.conversations import Study
 from h2htalk.benchmark.studies.points.judge_requests import OpenReply, open_replies
 from h2htalk.benchmark.studies.run_study import read_study, stored_replies
 from h2htalk.benchmark.studies.settings import APP
+from h2htalk.chat.prices import Totals
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.files import parse_object, reading
 from h2htalk.data.responses import (
     CALLS,
+    Answers,
     FailedResponse,
     Failure,
     Response,
     SampleKey,
     read_outcomes,
 )
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.scenario import Scenario
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, counted, shorten
 from h2htalk.progress import Progress, clock_text, rate_text
 
+RECENT_SECONDS = 600  # answers from which the rate is computed
+# Seconds between two readings: on a terminal, and where lines are written one below the other.
+TERMINAL_PACE = 1.0
+LOG_PACE = 15.0
 PATIENCE = 30.0  # seconds without a new line after which a run that no process of this machine writes is given up
 
 
 @dataclass(slots=True)
 class _Stage:
-    asked: int = 0  # 0: not known in advance
+    expected: int = 0  # 0: not known in advance
     answered: set[SampleKey] = field(default_factory=set)
     failed: dict[SampleKey, Failure] = field(default_factory=dict)
     times: deque[float] = field(default_factory=lambda: deque(maxlen=100))
 
     def lines(self, name: str) -> Iterator[str]:
         """Yield `generate: 12/22 answered  55%  2.1/s  0:05 left`, then failures by reason with their first message."""
-        done = len(self.answered)
-        recent = [at for at in self.times if time.time() - at < 600]
-        left = self.asked - done - len(self.failed) if self.asked else 1
-        rate = (
-            len(recent) / max(time.time() - recent[0], 1.0) if len(recent) > 1 and left > 0 else 0.0
-        )
-        shown = [
-            f"{done:,}/{self.asked:,} answered  {done / self.asked:.0%}"
-            if self.asked
-            else f"{done:,} answered"
-        ]
-        shown += [rate_text(rate)] * bool(rate) + [f"{clock_text(left / (rate or 1))} left"] * bool(
-            rate and self.asked
-        )
-        yield f"{name}: {'  '.join(shown)}"
-        for reason, n in most_first(Counter(one.reason for one in self.failed.values())):
-            first = next(one.message for one in self.failed.values() if one.reason == reason)
-            yield f"  {counted(n, 'call')} failed ({reason}): {shorten(first or 'no details are stored', 200)}"
+        answered = len(self.answered)
+        rate = self._rate()
+        texts = []
+        if self.expected:
+            texts.append(f"{answered:,}/{self.expected:,} answered  {answered / self.expected:.0%}")
+        else:
+            texts.append(f"{answered:,} answered")
+        if rate:
+            texts.append(rate_text(rate))
+        if rate and self.expected:
+            texts.append(f"{clock_text(self._remaining() / rate)} left")
+        yield f"{name}: {'  '.join(texts)}"
+        failures = self.failed.values()
+        for reason, number in most_first(Counter(failure.reason for failure in failures)):
+            messages = [failure.message for failure in failures if failure.reason == reason]
+            first_message = shorten(messages[0] or "no details are stored", 200)
+            yield f"  {counted(number, 'call')} failed ({reason}): {first_message}"
+
+    def _remaining(self) -> int:
+        """How many calls are neither answered nor failed, of a stage whose number is known."""
+        return self.expected - len(self.answered) - len(self.failed)
+
+    def _rate(self) -> float:
+        """Answers a second within the last minutes; 0 where it is not known, or nothing remains."""
+        now = time.time()
+        recent = [answered_at for answered_at in self.times if now - answered_at < RECENT_SECONDS]
+        if len(recent) < 2 or (self.expected and self._remaining() <= 0):
+            return 0.0
+        return len(recent) / max(now - recent[0], 1.0)
+
+
+@dataclass(slots=True)
+class _CallsFile:
+    """A `calls.jsonl` as far as it is read: the position in bytes, the number of lines, and what they say."""
+
+    position: int = 0
+    lines: int = 0
+    store: CallStore = field(default_factory=CallStore)
 
 
 class Follower:
@@ -83,130 +112,159 @@ class Follower:
             raise ConfigError(
                 f"{path}: no run and no study; `h2htalk runs {path.parent}` lists what is there"
             )
-        self.study = read_study(path) if kind.name == "study" else None
-        self.run = None if self.study else read_run_data(path)
-        self.folder = self.study.folder if self.study else self.run.folder  # type: ignore[union-attr]
+        self.run: RunInputs | None = None
+        self.folder: RunFolder
+        self.study: Study | None = None
+        self._scenarios: dict[str, Scenario] = {}
+        expected = 0
+        if kind.name == "study":
+            self.study = read_study(path)
+            self.folder = self.study.folder
+        else:
+            self.run = read_run_data(path)
+            self.folder = self.run.folder
+            self._scenarios = {scenario.id: scenario for scenario in self.run.split.scenarios}
+            expected = len(self._scenarios) * self.run.spec.samples
+        self.stages = {GENERATE: _Stage(expected)}
         self.files = {
-            one: (0, 0, CallStore()) for one in (self.folder.calls_file, path / JUDGEMENTS / CALLS)
+            self.folder.calls_file: _CallsFile(),
+            path / JUDGEMENTS / CALLS: _CallsFile(),
         }
-        self.last, self.changed = "", time.time()
-        self._lexical = defaultdict[str, dict[int, float | None]](
-            dict
-        )  # of a run: item -> sample -> mean
-        self._open, self._met = (
-            dict[str, OpenReply](),
-            dict[str, list[Observation]](),
-        )  # of a study, by judged reply
-        self._opened = -1  # the number of its replies when `_open` was made
-        self._scenarios = {one.id: one for one in self.run.split.scenarios} if self.run else {}
-        self.stages = {
-            GENERATE: _Stage(len(self._scenarios) * (self.run.spec.samples if self.run else 0))
-        }
+        self.last_reply = ""
+        self.changed = time.time()
+        # Of a run: item -> sample -> lexical mean.
+        self._lexical = defaultdict[str, dict[int, float | None]](dict)
+        # Of a study: its replies and which points they meet, by the id of the judged reply.
+        self._open_replies: dict[str, OpenReply] = {}
+        self._points_met: dict[str, list[Observation]] = {}
+        self._replies_opened = -1  # the number of its replies when `_open_replies` was made
 
     def read(self) -> None:
         """Take the new whole lines. Raises DataError for a damaged line, or a file that became shorter."""
-        for path in filter(Path.exists, self.files):
-            at, lines, store = self.files[path]
-            if path.stat().st_size < at:
-                raise DataError(
-                    f"{path}: became shorter: items were erased; start the same command again"
-                )
-            with reading(path), path.open("rb") as file:
-                file.seek(at)
-                whole, _, _ = file.read().rpartition(b"\n")  # the rest is torn, or not written yet
-            for number, line in enumerate(whole.split(b"\n") if whole else (), lines + 1):
-                record = parse_object(line, f"{path}:{number}")
-                store.apply_line(record, f"{path}:{number}")
-                for one in read_outcomes(record, f"{path}:{number}"):
-                    self._take(
-                        one,
-                        GENERATE if record.get("stage") in (None, APP) else str(record["stage"]),
-                    )
-            if whole:
-                self.files[path], self.changed = (at + len(whole) + 1, number, store), time.time()
+        for path, file in self.files.items():
+            if path.exists():
+                self._read_file(path, file)
 
-    def _take(self, one: Response | FailedResponse, name: str) -> None:
+    def _read_file(self, path: Path, file: _CallsFile) -> None:
+        if path.stat().st_size < file.position:
+            raise DataError(
+                f"{path}: became shorter: items were erased; start the same command again"
+            )
+        with reading(path), path.open("rb") as stream:
+            stream.seek(file.position)
+            # What follows the last line end is torn, or not written yet.
+            complete, _, _ = stream.read().rpartition(b"\n")
+        if not complete:
+            return
+        for line in complete.split(b"\n"):
+            file.lines += 1
+            record = parse_object(line, f"{path}:{file.lines}")
+            file.store.apply_line(record, f"{path}:{file.lines}")
+            stage = str(record["stage"]) if record.get("stage") not in (None, APP) else GENERATE
+            for outcome in read_outcomes(record, f"{path}:{file.lines}"):
+                self._take(outcome, stage)
+        file.position += len(complete) + 1
+        self.changed = time.time()
+
+    def _take(self, outcome: Response | FailedResponse, name: str) -> None:
+        """Count an outcome of a stage; of a reply, what it is worth."""
         stage = self.stages.setdefault(name, _Stage())
-        key = (one.id, one.sample)
-        stage.times.append(one.at or 0.0)
-        if isinstance(one, FailedResponse):
-            stage.failed |= {} if key in stage.answered else {key: one.failure}
+        key = (outcome.id, outcome.sample)
+        stage.times.append(outcome.at or 0.0)
+        if isinstance(outcome, FailedResponse):
+            if key not in stage.answered:
+                stage.failed[key] = outcome.failure
             return
         stage.failed.pop(key, None)
         stage.answered.add(key)
-        self.last = f"last, {name} {one.id}: {one.answer}"
-        if self.run and name == GENERATE and one.id in self._scenarios:
-            alone = replace(self.run.split, scenarios=(self._scenarios[one.id],))
-            spec = self.run.spec
-            metrics = Metrics(None, spec.rouge, contracts=False, filtered=spec.filtered)
-            scores = score_answers(alone, {(one.id, 0): replace(one, sample=0)}, 1, metrics)
-            self._lexical[one.id][one.sample] = scores[one.id].lexical
-        elif self.study and name != GENERATE:
-            replies = len(
-                self.stages[GENERATE].answered
-            )  # the judge begins when the model has answered
-            if one.id not in self._open and replies != self._opened:
-                self._opened = replies
-                self._open = {
-                    own.reply.id: own
-                    for own in open_replies(stored_replies(self.study), self.study.cases)
-                }
-                planted = read_planted(self.study, name.removeprefix("judge-"))
-                stage.asked = len(self._open) + len(planted)
-            if (own := self._open.get(one.id)) and (reply := outcome_of(one)):
-                said = own.rubric.read(reply).points
-                kind = own.case.kind
-                cluster = (
-                    own.case.family if kind in LOGGED else one.id
-                )  # of what is alike, as in `figure_of`
-                met = (said.get(point.id) == (point.kind == "must") for point in own.points if said)
-                self._met[one.id] = [
-                    Observation("", "", one.id, cluster, float(value), kind=kind) for value in met
-                ]
+        self.last_reply = f"last, {name} {outcome.id}: {outcome.answer}"
+        if self.run is not None and name == GENERATE and outcome.id in self._scenarios:
+            self._score_reply(self.run, outcome)
+        elif self.study is not None and name != GENERATE:
+            self._take_judgement(self.study, outcome, name)
+
+    def _score_reply(self, run: RunInputs, reply: Response) -> None:
+        scenario = self._scenarios[reply.id]
+        split = replace(run.split, scenarios=(scenario,))
+        metrics = Metrics(None, run.spec.rouge, contracts=False, filtered=run.spec.filtered)
+        answers: Answers = {(reply.id, 0): replace(reply, sample=0)}
+        scores = score_answers(split, answers, 1, metrics)
+        self._lexical[reply.id][reply.sample] = scores[reply.id].lexical
+
+    def _take_judgement(self, study: Study, judgement: Response, name: str) -> None:
+        # The judge begins when the model has answered.
+        replies = len(self.stages[GENERATE].answered)
+        if judgement.id not in self._open_replies and replies != self._replies_opened:
+            self._replies_opened = replies
+            opened = open_replies(stored_replies(study), study.cases)
+            self._open_replies = {open_reply.reply.id: open_reply for open_reply in opened}
+            planted = read_planted(study, name.removeprefix("judge-"))
+            self.stages[name].expected = len(self._open_replies) + len(planted)
+        open_reply = self._open_replies.get(judgement.id)
+        reply = outcome_of(judgement)
+        if open_reply is None or not reply:
+            return
+        answers = open_reply.rubric.read(reply).points
+        kind = open_reply.case.kind
+        # What is alike is a cluster, as in `figure_of`.
+        cluster = open_reply.case.family if kind in LOGGED else judgement.id
+        rows = []
+        for point in open_reply.points if answers else ():
+            is_met = answers.get(point.id) == (point.kind == "must")
+            rows.append(Observation("", "", judgement.id, cluster, float(is_met), kind=kind))
+        self._points_met[judgement.id] = rows
 
     def figures(self) -> Iterator[str]:
         """Yield the first figures with their intervals, over what has come so far."""
         if self._lexical:
-            means = (
-                (one, whole_mean([*self._lexical[one.id].values()]))
-                for one in self._scenarios.values()
-            )
-            cell = aggregate((one.subtask, mean) for one, mean in means)["items_mean"]
-            mean = format_with_interval(cell)
-            yield f"mean of the items so far, lexical: {mean}, n {cell.n:,} of {cell.total:,} items"
-        if points := [row for rows in self._met.values() for row in rows]:
-            met = rate_of(
-                [row.value or 0.0 for row in points], len(points), effect=effect_of(points)
-            )
-            yield f"judge's points met so far: {format_percent(met, count=True)}"
+            values = []
+            for scenario in self._scenarios.values():
+                mean = whole_mean([*self._lexical[scenario.id].values()])
+                values.append((scenario.subtask, mean))
+            cell = aggregate(values)["items_mean"]
+            mean_text = format_with_interval(cell)
+            yield f"mean of the items so far, lexical: {mean_text}, n {cell.n:,} of {cell.total:,} items"
+        points: list[Observation] = []
+        for rows in self._points_met.values():
+            points += rows
+        if points:
+            hits = [row.value or 0.0 for row in points]
+            rate = rate_of(hits, len(points), effect=effect_of(points))
+            yield f"judge's points met so far: {format_percent(rate, count=True)}"
 
     def lines(self) -> list[str]:
         """Return everything but the last reply."""
-        stages = [line for name, stage in self.stages.items() for line in stage.lines(name)]
-        costs = {
-            name: totals
-            for *_, store in self.files.values()
-            for name, totals in store.totals().items()
-        }
-        return [*stages, *self.figures(), *cost_lines(costs)]
+        lines: list[str] = []
+        for name, stage in self.stages.items():
+            lines += stage.lines(name)
+        lines += self.figures()
+        costs: dict[str, Totals] = {}
+        for file in self.files.values():
+            costs |= file.store.totals()
+        return lines + cost_lines(costs)
 
     def end(self, patience: float) -> str:
         """Return how it ended; empty while it is written, or may be."""
-        held = [is_written(path) for path in self.files]
-        last = max((path.stat().st_mtime_ns for path in self.files if path.exists()), default=0)
-        if (
-            True not in held
-            and self.folder.summary.exists()
-            and self.folder.summary.stat().st_mtime_ns >= last
-        ):
+        writers = [is_written(path) for path in self.files]
+        if True in writers:
+            return ""
+        if self._is_summarized():
             return f"finished: {self.folder.page}"
-        if (silent := time.time() - self.changed) < patience * (
-            20 if None in held else 1
-        ) or True in held:
+        # Where the system does not say whether somebody writes, a slow call must not look like the end.
+        allowed = patience * 20 if None in writers else patience
+        silent = time.time() - self.changed
+        if silent < allowed:
             return ""
         return (
             f"its writer is gone, and nothing came for {silent:.0f} s; its own command continues it"
         )
+
+    def _is_summarized(self) -> bool:
+        """Whether the summary is as new as the calls."""
+        if not self.folder.summary.exists():
+            return False
+        times = [path.stat().st_mtime_ns for path in self.files if path.exists()]
+        return self.folder.summary.stat().st_mtime_ns >= max(times, default=0)
 
 
 def is_written(calls: Path) -> bool | None:
@@ -230,34 +288,52 @@ def watch(
     On a terminal the lines are drawn anew every second, elsewhere written every 15 s (`pace`). `over`: is set when the
     writer, a thread of this process, is done. Raises ConfigError for another folder, DataError for a damaged one.
     """
-    say = PlainConsole(console)
     follower = Follower(path)
-    shown = list[str]()
-    live = (
-        Live(console=console, auto_refresh=False, redirect_stdout=False)
-        if console.is_interactive
-        else None
-    )
-    with suppress(KeyboardInterrupt), live or nullcontext():
+    screen = _Screen(console)
+    if not pace:
+        pace = TERMINAL_PACE if screen.live else LOG_PACE
+    with suppress(KeyboardInterrupt), screen.live or nullcontext():
         while True:
-            end = (
-                "ended" * over.is_set() if over else follower.end(patience)
-            )  # before the last lines are read
+            # Asked before the last lines are read.
+            if over is None:
+                end = follower.end(patience)
+            else:
+                end = "ended" if over.is_set() else ""
             follower.read()
-            before, shown = shown, follower.lines()
-            if live:
-                last = shorten(" ".join(follower.last.split()), 3 * console.width)
-                live.update(
-                    Group(*(say.safe(say.half_width(one)) for one in (*shown, last))), refresh=True
-                )
-            elif shown != before:
-                console.print(
-                    say.safe(say.half_width("; ".join(map(str.strip, shown)))), soft_wrap=True
-                )
+            screen.show(follower)
             if end:
                 return end
-            (over.wait if over else time.sleep)(pace or (1.0 if live else 15.0))
+            if over is None:
+                time.sleep(pace)
+            else:
+                over.wait(pace)
     return "no longer watched; what it follows goes on"
+
+
+class _Screen:
+    """Where the lines are shown: drawn anew on a terminal, elsewhere written when they changed."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.plain = PlainConsole(console)
+        self.live: Live | None = None
+        if console.is_interactive:
+            self.live = Live(console=console, auto_refresh=False, redirect_stdout=False)
+        self._shown: list[str] = []
+
+    def show(self, follower: Follower) -> None:
+        lines = follower.lines()
+        if self.live is not None:
+            reply = shorten(" ".join(follower.last_reply.split()), 3 * self.console.width)
+            rows = [self._printable(line) for line in (*lines, reply)]
+            self.live.update(Group(*rows), refresh=True)
+        elif lines != self._shown:
+            text = "; ".join(line.strip() for line in lines)
+            self.console.print(self._printable(text), soft_wrap=True)
+        self._shown = lines
+
+    def _printable(self, text: str) -> RenderableType:
+        return self.plain.safe(self.plain.half_width(text))
 
 
 @contextmanager
@@ -272,7 +348,8 @@ def watching(path: Path) -> Iterator[None]:
                 pass
             watch(path, console, over=over)
 
-    thread, Progress.shown = Thread(target=follow), False
+    thread = Thread(target=follow)
+    Progress.shown = False
     thread.start()
     try:
         yield

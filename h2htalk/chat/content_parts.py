@@ -15,14 +15,15 @@ from h2htalk.data.replies.reasoning import split_between
 _TEXTS = frozenset({"text", "output_text", "input_text", "message"})
 _REASONING = frozenset(
     """
-    thinking reasoning reasoning_text reasoning_content summary_text thought
+    thinking think reasoning reasoning_text reasoning_content reasoningcontent reasoningtext
+    summary_text thought reasoning.text reasoning.summary
     """.split()  # noqa: SIM905
 )
 # Parts that say nothing to the user: calls of tools, what they returned, and reasoning that is encrypted.
 _SILENT = frozenset(
     """
     tool_use tool_call tool_calls function_call tool_result redacted_thinking reference
-    tool_reference server_tool_use
+    tool_reference server_tool_use reasoning.encrypted redacted_reasoning
     """.split()  # noqa: SIM905
 )
 _DEEPEST = 8
@@ -93,21 +94,28 @@ def _read(part: Any, texts: _Texts, thinks: bool, depth: int) -> None:
 
 
 def _read_object(part: Mapping[str, Any], texts: _Texts, thinks: bool, depth: int) -> None:
-    kind = part.get("type", "text")
+    kind = str(part.get("type", "text")).lower()
     if kind in _SILENT:
         return
+    if "type" not in part:
+        inner_names = [name for name in part if str(name).lower() in _REASONING]
+        if (
+            inner_names and "text" not in part
+        ):  # Amazon's: `{"reasoningContent": {"reasoningText": {"text": ...}}}`
+            _read(part[inner_names[0]], texts, True, depth + 1)
+            return
+        thinks = thinks or part.get("thought") is True  # Google's
     if kind == "refusal":
         inner = part.get("refusal", part.get("text"))
         if not isinstance(inner, str):
             raise ValueError("a refusal is no text")
         texts.refusals.append(inner)
     elif kind in _REASONING:
-        _read(
-            _inner(part, (str(kind), "thinking", "reasoning", "summary", "text", "content")),
-            texts,
-            True,
-            depth + 1,
-        )
+        names = (kind, "thinking", "reasoning", "summary", "text", "content", "signature")
+        inner = _inner(part, names)
+        # Reasoning that the provider keeps to itself has a signature alone.
+        if inner is not part.get("signature"):
+            _read(inner, texts, True, depth + 1)
     elif kind in _TEXTS:
         _read(_inner(part, ("text", "content", "value")), texts, thinks, depth + 1)
     else:
@@ -115,9 +123,14 @@ def _read_object(part: Mapping[str, Any], texts: _Texts, thinks: bool, depth: in
 
 
 def _inner(part: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """What a part holds, under the first of some names; text may lie in an object of its own (`{"value": ...}`)."""
+    """What a part holds, under the first of some names; text may lie in an object of its own (`{"value": ...}`).
+
+    None where a name is there and has no value: a part that says nothing.
+    """
     for name in names:
         inner = part.get(name)
         if inner is not None:
             return inner["value"] if isinstance(inner, Mapping) and "value" in inner else inner
+    if any(name in part for name in names):
+        return None
     raise ValueError("a part without text")

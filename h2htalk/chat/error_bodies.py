@@ -27,6 +27,7 @@ _CONTEXT_TOO_LONG = re.compile(
 # A model that cannot be asked for a whole reply (Qwen's open models on DashScope).
 _STREAM_ONLY = re.compile(
     r"only supports? (?:the )?stream|stream(?:ing)?(?: mode)? only|enable the stream|"
+    r"for non.?stream(?:ing)? (?:calls?|requests?|mode)|"
     r"stream\W{1,3}(?:must be|should be)(?: set to)? true|"
     r"non.?stream(?:ing)?\b.{0,40}(?:not (?:be )?(?:support|allow)|unsupported)|[仅只]支持流式"
 )

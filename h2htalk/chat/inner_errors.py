@@ -25,6 +25,8 @@ _ALL_WELL = re.compile(
     r"(?i)[\W_]*(?:|0|200|ok|none|null|false|no errors?|(?:request )?succe\w+|无错误|正常|.{0,8}成功)[\W_]*"
 )
 _LONGEST = 2000
+# Fields of a message that a model has written.
+_OF_REPLIES = ("content", "reasoning_content", "reasoning", "refusal", "tool_calls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,18 @@ def find_inner_error(body: object) -> InnerError | None:
         if code not in _NO_ERROR:
             message = str(base.get("status_msg") or "")
             return _inner_error(body, {"code": code, "message": message})
-    if choices or body.get("content"):
+    if body.get("content") or any(map(_says_something, choices)):
         return None
-    error = _error_without_choices(body)
+    error = _error_without_reply(body)
     return None if error is None else _inner_error(body, error)
+
+
+def _says_something(choice: Fields) -> bool:
+    """Whether a choice has a reply, or a filter's word in its place: an error beside it would be about neither."""
+    if filtered_choice(choice) is not None:
+        return True
+    message = choice.get("message")
+    return isinstance(message, Mapping) and any(message.get(name) for name in _OF_REPLIES)
 
 
 def _is_error(error: object) -> bool:
@@ -85,8 +95,8 @@ def _says_failure(message: object) -> bool:
     return _ALL_WELL.fullmatch(message) is None if isinstance(message, str) else bool(message)
 
 
-def _error_without_choices(body: Fields) -> object:
-    """The error of an answer that has neither choices nor content, in the words of servers that always say 200."""
+def _error_without_reply(body: Fields) -> object:
+    """The error of an answer without a reply, in the words of servers that always say 200."""
     response = body.get("Response")
     if isinstance(response, Mapping) and _is_error(response.get("Error")):
         return response["Error"]
@@ -106,7 +116,9 @@ def _error_without_choices(body: Fields) -> object:
     for name in ("errors", "detail", "Error"):
         if body.get(name):
             return body[name]
-    if body.get("object") == "error" or body.get("type") == "error" or body.get("success") is False:
+    says_error = "error" in (body.get("object"), body.get("type"), body.get("status"))
+    failed = body.get("status") == "failed" or body.get("success") is False
+    if says_error or failed:
         return {"message": str(body.get("message") or body.get("msg") or "")[:_LONGEST]}
     return None
 

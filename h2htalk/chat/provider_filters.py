@@ -54,22 +54,29 @@ _CODE_PARTS: Sequence[str] = _TABLE["code_parts"]
 _SENTENCES = re.compile(
     r"content (?:management|moderation|filter(?:ing|s|ed)?|safety|security|usage)\b.{0,40}\b(?:polic|system|rule|check)"
     r"|(?:content|safety|moderation|security) filters?\b"
-    r"|\b(?:violat\w+|against|breach\w*)\b.{0,60}\b(?:content|usage|safety|community|acceptable use|moderation)\b"
+    r"|\b(?:violat\w+|against|breach\w*|(?:not|n[’']t|fails? to) (?:comply|adhere|align|conform)\w*)\b.{0,60}"
+    r"\b(?:content|usage|safety|community|acceptable use|moderation)\b"
     r".{0,20}\b(?:polic|guideline|rule|standard|term)"
     r"|\b(?:content|usage|safety|moderation) (?:polic(?:y|ies)|guidelines?)\b.{0,40}"
     r"\b(?:violat|block|reject|refus|flag)"
     r"|\b(?:flagged|blocked|rejected|refused|declined|stopped|intercepted|censored|filtered|withheld)\b.{0,60}"
     r"\b(?:moderation|safety|guardrails?|(?:cortex|llama|prompt|content|granite|wild|qwen3?)[ _-]?guard|harmful|unsafe"
-    r"|sensitive|inappropriate|content polic\w+|risk control)"
+    r"|sensitive|inappropriate|content polic\w+|content restrictions?|responsible ai|risk control)"
     r"|\b(?:moderation|safety|guardrails?)\b.{0,40}\b(?:flagged|blocked|rejected|refused|declined|intervened|triggered)"
-    r"|\b(?:contain|include|involve|detect)\w*\b.{0,40}\b(?:inappropriate|sensitive|harmful|unsafe|prohibited|illegal)"
-    r" (?:content|information|words?|terms?|text|material)"
+    r"|\b(?:contain|include|involve|detect)\w*\b.{0,40}\b(?:inappropriate|sensitive|harmful|unsafe|prohibited|illegal"
+    r"|toxic|offensive|hateful) (?:content|information|words?|terms?|text|material|language)"
+    r"|\bself[ -]?harm (?:content |language |risk )?(?:was |has been )?(?:detected|found|blocked)"
+    r"|\b(?:content|prompts?|inputs?|messages?|outputs?) (?:(?:is|are|was|were|has been|have been) )?blocked\b"
+    r".{0,30}\b(?:keyword|categor)|\bmoderation block\b"
+    r"|\b(?:content|prompt|request|input|message)s? (?:is|are|was|were|goes|went) against\b.{0,30}"
+    r"\b(?:polic|guideline|terms of)"
     r"|\b(?:inappropriate|sensitive|harmful|unsafe|prohibited) (?:content|words?|information)\b.{0,40}"
     r"\b(?:detect|found|block|reject|filter)"
     r"|\b(?:content|inputs?|outputs?|prompts?|messages?|text) (?:is|are|was|were|has|have) (?:been )?(?:deemed )?"
     r"(?:not safe|unsafe|harmful|inappropriate|sensitive|disallowed|flagged|moderated|censored)\b"
     r"|\bviolat\w+ (?:\S+ ){0,4}polic(?:y|ies)\b|\bflagged\b.{0,60}\bviolat|\b(?:disallowed|nsfw) content\b|\bnsfw\b"
     r"|内容敏感|涉敏|命中.{0,8}(?:敏感|风险|违禁)|违禁|敏感(?:词|内容|信息|话题)|不安全(?:或敏感)?内容|违规(?:内容|信息)|内容(?:违规|不合规|安全|审核|存在风险|不合法)"
+    r"|不符合.{0,12}(?:法律|法规|政策)|(?:内容|输入|输出|回复|回答).{0,6}被(?:拦截|屏蔽)"
     r"|(?:涉及|包含|含有).{0,12}(?:敏感|违规|违法|不当内容|不良)|违反.{0,16}(?:内容|使用|法律|政策|规范|条例)"
     r"|内容审查|风控|安全(?:审核|策略|过滤).{0,8}(?:拦截|拒绝|未通过)|審查|敏感內容"
 )
@@ -120,7 +127,7 @@ _SENTENCE_STATUSES = frozenset({0, 200, 400, 403, 406, 418, 421, 422, 424, 446, 
 _CODE_FIELDS = frozenset(
     """
     code type status reason error_code status_code error_type errcode provider_code finish_reason
-    native_finish_reason block_reason blockreason sub_code
+    native_finish_reason block_reason blockreason sub_code finishreason
     """.split()  # noqa: SIM905
 )
 # Fields that repeat the request: words of the prompt are no words of the provider.

@@ -24,6 +24,11 @@ _LONGEST = 4096  # characters of an error that are read
 _REFUSING = frozenset({400, 405, 406, 415, 422, 501})
 # llama.cpp, SGLang and LM Studio answer so where a chat template refuses a role.
 _TEMPLATE_FAILED = 500
+_KEYWORD = "unexpected keyword argument"  # of Python: a server that passes all fields on fails so
+# `n` in words: Google's candidates, and others' choices.
+_MANY = re.compile(
+    r"(?i)multiple candidates|only one (?:candidate|completion|choice)|candidate_?count"
+)
 # Keys whose values repeat the request, or point to documentation.
 _ECHOES = frozenset({"input", "ctx", "url", "doc_url", "documentation_url", "request", "help"})
 
@@ -40,7 +45,8 @@ _UNKNOWN = re.compile(
 )
 # Its value is refused: so it is in every call, since all have the same.
 _VALUE = re.compile(
-    r"(?i)invalid|must be|must not|should be|only .{0,40}(?:allowed|supported|accepted)|out of range|not one of|"
+    r"(?i)invalid|must be|must not|must contain|should (?:not )?be|cannot unmarshal|"
+    r"only .{0,40}(?:allowed|supported|accepted)|out of range|not one of|"
     r"expected|cannot (?:both )?be|非法|无效|必须|取值|参数有误"
 )
 # Errors about one item, or about the account: no other form helps.
@@ -123,8 +129,10 @@ def find_refused(status: int, body: object, request: Mapping[str, Any] | None = 
         needs_alternation = _ALTERNATE.search(text) and _alternates(request)
         if needs_alternation or _SYSTEM.search(text):
             return "system"
-    if status not in _REFUSING:
+    if status not in _REFUSING and _KEYWORD not in text:
         return ""
+    if "n" in names and _MANY.search(text):
+        return "n"
     return _refused_path(error, text, names) or _refused_in_text(error.texts, names)
 
 
@@ -200,7 +208,7 @@ def _mention(text: str, name: str) -> int | None:
     spellings = sorted({name, camel, *PARAMETERS[name].names}, key=len, reverse=True)
     pattern = "|".join(map(re.escape, spellings))
     if name in _WORDS:
-        quoted = rf"['\"`\[]({pattern})['\"`\]]"
+        quoted = rf"['\"`\[](?:body\.)?({pattern})['\"`\]]"
         nouns = r"param(?:eter)?s?|arguments?|fields?|supplied|keys?|property|option"
         # `unsupported parameter(s): seed`, `argument not supported on this model: seed`
         after_noun = (
@@ -209,7 +217,7 @@ def _mention(text: str, name: str) -> int | None:
         )
         before_noun = (
             rf"\b({pattern})\b[\s:]+(?:param(?:eter)?|argument|field|参数)"
-            rf"|^\s*({pattern})(?:\s*:|\s*>|\s+(?:is|must|should)\b)"
+            rf"|^\s*({pattern})(?:\s*:|\s*>|\s+(?:is|must|should|not)\b)"
         )
         mention = re.search(rf"(?i){quoted}|{after_noun}|{before_noun}", text)
     else:

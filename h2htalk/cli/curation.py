@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer import Argument, Exit, Option
 
-from h2htalk.cli import options
+from h2htalk.cli import options, round_options
 from h2htalk.cli.output import say
 from h2htalk.curation.reading.check_settings import CheckGuardSpec
 from h2htalk.curation.release.read_settings import ReadReleaseSpec, ReleaseRiskSpec
@@ -321,7 +321,7 @@ def curate_look(
     say(*map(printable, gather_look.look(file, companion, language)))
 
 
-@options.round_options
+@round_options.round_options
 def curate_sample(
     workspace: options.Workspace,
     keep: Annotated[int, Option(min=1, help="Dialogues of each language.")] = 50,
@@ -392,7 +392,7 @@ def curate_purge(workspace: options.Workspace, yes: Yes = False) -> None:
         say(f"removed  {path}")
 
 
-@options.opening_options
+@round_options.opening_options
 def round_open(
     kind: Annotated[str, Argument(help="crowd, expert, adjudication or safety.")],
     items: Annotated[str, Argument(help=ITEMS)],

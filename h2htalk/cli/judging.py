@@ -9,7 +9,7 @@ from typer import Argument, Exit, Option
 
 import h2htalk
 from h2htalk.benchmark.settings import JudgeSpec
-from h2htalk.cli import options
+from h2htalk.cli import options, round_options
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
 
@@ -106,7 +106,7 @@ def judge_calibrate(
     say(calibrate.calibrate_judge(run, human, random_sample=random_sample).to(format))
 
 
-@options.round_options
+@round_options.round_options
 def adjudicate_open(
     run: options.Run,
     out: options.Out,

@@ -21,7 +21,6 @@ from h2htalk.cli.output import say
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.settings import field_info, option_of
 from h2htalk.errors import ConfigError, quoted
-from h2htalk.rounds.settings import RoundSpec
 
 
 class _LazyFinder(PathFinder):
@@ -238,9 +237,3 @@ def _field(name: str, value: Any) -> Any:
             raise ConfigError(f"{option}: {key} is given twice")
         pairs[key] = text
     return pairs
-
-
-# The settings of a round that every command which opens one has as options.
-_ROUND = ("where", "annotators", "overlap", "seed")
-round_options = with_options(RoundSpec, *_ROUND)
-opening_options = with_options(RoundSpec, *_ROUND, "new", "spread")

@@ -11,7 +11,7 @@ from typer import Argument, Exit, Option
 import h2htalk
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.settings import APP_MODEL, LOGS_MODEL, StudySpec, read_study_spec
-from h2htalk.cli import options
+from h2htalk.cli import options, round_options
 from h2htalk.cli.output import say
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable_lines
@@ -203,7 +203,7 @@ def _finish(result: Any) -> None:
     raise Exit(3 if result.incomplete else 0)
 
 
-@options.round_options
+@round_options.round_options
 def study_open_round(
     study: options.Run,
     out: options.Out,

@@ -213,11 +213,12 @@ def require_asked(
     where: str,
 ) -> None:
     """Raise DataError for a response to something that the run did not ask: it would not count, or count twice."""
-    item = quoted(response.id)
     if ids is not None and response.id not in ids:
-        raise DataError(f"{where}: {item} is not a scenario of this run; remove the line")
+        raise DataError(
+            f"{where}: {quoted(response.id)} is not a scenario of this run; remove the line"
+        )
     if samples is not None and response.sample >= samples:
         raise DataError(
-            f"{where}: sample {response.sample} of {item}, but "
+            f"{where}: sample {response.sample} of {quoted(response.id)}, but "
             f"this run asks {samples} an item, counted from 0; remove the line"
         )

@@ -183,7 +183,7 @@ def _write(
     try:
         for reply in replies:
             writer.calls.append(reply.answer.to_dict())
-        write_baselines(folder, split, plan.whole)
+        write_baselines(folder, split, plan.full_split)
         return score_run_data(
             RunInputs(folder, spec, split, plan.prompt_of), metrics, note="; ".join(log.notes)
         )

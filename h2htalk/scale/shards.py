@@ -207,7 +207,7 @@ class RunningAttempt:
                 {"shard": self._facts()},
             )
             try:
-                whole_split = plan.whole if plan.spec.baselines else None
+                whole_split = plan.full_split if plan.spec.baselines else None
                 write_baselines(self.folder, plan.split, whole_split)
                 same_shard = [attempt for attempt in earlier if attempt.shard == self.shard]
                 claims.spent_before = take_over(writer, same_shard, calls)

@@ -32,7 +32,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, H2HTalkError
 from support.command_line import scripted
 from support.doubles.loopback import Answer, LoopbackServer, completion
-from support.kills import stored_replies, wait_for
+from support.kills import communicate, stored_replies, wait_for
 from support.splits import write_split
 from support.tables import table
 
@@ -316,7 +316,7 @@ def start_run(*words: object, **options: object) -> subprocess.Popen[str]:
 
 
 def finish(run: subprocess.Popen[str], code: int = 0) -> tuple[str, str]:
-    shown = run.communicate(timeout=60)
+    shown = communicate(run)
     assert run.returncode == code, shown
     return shown
 

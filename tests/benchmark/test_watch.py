@@ -141,7 +141,7 @@ def test_the_writer_s_lock_is_seen_and_not_taken(run: Path) -> None:
             assert is_written(calls) is True
             ended = pool.submit(shown, run, pace=0.01)
             assert not wait([ended], 0.5).done  # a run that is scored again is not finished
-        ended.result(20)
+        ended.result(200)
 
 
 @LOCKS

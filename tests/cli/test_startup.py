@@ -214,6 +214,7 @@ def test_long_commands_say_how_far_they_are(
     scored = h2htalk_here("score", second_run).stderr
     assert "scoring  " in scored
     assert "checking contracts  22/22" in scored
+    assert "writing the page  22/22" in h2htalk_here("report", second_run).stderr
     written = h2htalk_here("site", run, second_run, "--out", tmp_path / "site")
     assert "reading folders  2/2" in written.stderr
     assert "drawing models  2/2" in written.stderr

@@ -24,6 +24,7 @@ SPELLINGS = {
         "endTurn",
         "stop-sequence",
         "COMPLETE",
+        *("eosFound", "END_ID", "REASON_STOP", "ALTERNATIVE_STATUS_FINAL"),
     ),
     "length": (
         "length",
@@ -34,8 +35,14 @@ SPELLINGS = {
         "token limit",
         "num_predict",
         "EXCEEDED_MAX_TOKENS",
+        # MiniMax, Aleph Alpha, LM Studio, xAI, Hugging Face, YandexGPT
+        *("max_output", "maximum_tokens", "maxPredictedTokensReached", "REASON_MAX_LEN"),
+        *("max_time", "ALTERNATIVE_STATUS_TRUNCATED_FINAL"),
     ),
-    "context": ("model_length", "model_context_window_exceeded", "ContextLengthExceeded"),
+    "context": (
+        *("model_length", "model_context_window_exceeded", "ContextLengthExceeded"),
+        "REASON_MAX_CONTEXT",
+    ),
     "content_filter": (
         *(
             "SAFETY",
@@ -49,13 +56,21 @@ SPELLINGS = {
             "OUTPUT_MODERATION_FAILED",
             "content_filter: PROHIBITED_CONTENT",
         ),
+        *("blacklist", "ALTERNATIVE_STATUS_CONTENT_FILTER", "inappropriate"),
     ),
     "refusal": ("refusal", "Refused"),
     "tool_calls": (
         *("tool_calls", "TOOL_USE", "functionCall", "MALFORMED_FUNCTION_CALL"),
         "function_call_filter: MALFORMED_FUNCTION_CALL",
     ),
-    "error": ("error", "network_error", "abort", "insufficient_system_resource", "Cancelled"),
+    "error": (
+        "error",
+        "network_error",
+        "abort",
+        "insufficient_system_resource",
+        "Cancelled",
+        "preempt",
+    ),
     "unknown": (None, "", "null", "FINISH_REASON_UNSPECIFIED", "  "),
 }
 

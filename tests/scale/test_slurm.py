@@ -16,7 +16,7 @@ from h2htalk.data.files import write_json
 from h2htalk.scale.slurm import Launch, array_expression
 from support.command_line import h2htalk_here
 from support.doubles.loopback import LoopbackServer
-from support.kills import stored_replies, wait_until
+from support.kills import communicate, stored_replies, wait_until
 from support.splits import write_split
 
 PAID = '[[models]]\nmodel = "openai:gpt-test"\nshards = 2\n'
@@ -350,7 +350,7 @@ def test_a_shard_ends_in_order_on_sigterm(tmp_path: Path) -> None:
         )
         wait_until(lambda: server.requests > 4, "nothing is asked")
         process.terminate()
-        assert "stopped; what is finished is stored" in process.communicate(timeout=30)[1]
+        assert "stopped; what is finished is stored" in communicate(process)[1]
     assert process.returncode == 130
     (calls,) = tmp_path.glob("runs/1-of-2/*/calls.jsonl")
     assert len(stored_replies(calls)) >= 2

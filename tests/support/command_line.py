@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 from h2htalk.cli import main
 from h2htalk.data.files import write_jsonl
+from support.kills import run_to_end
 
 CONSTANT = {"id": "*", "text": "I hear you. Tell me about your day."}
 
@@ -19,9 +20,7 @@ def h2htalk(
     *words: object, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "h2htalk", *map(str, words)]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False
-    )
+    return run_to_end(command, cwd=cwd, env=env)
 
 
 def h2htalk_here(*words: object) -> subprocess.CompletedProcess[str]:

@@ -28,6 +28,7 @@ from h2htalk.chat.prices import Totals
 from h2htalk.chat.store.call_store import read_costs, read_store
 from support.command_line import h2htalk_here
 from support.doubles.providers import KEY, ProviderServer, price_file
+from support.kills import communicate
 from support.splits import write_split
 
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -106,7 +107,7 @@ class HostedRun:
     def finish(
         self, process: subprocess.Popen[str], code: int = 0
     ) -> subprocess.CompletedProcess[str]:
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = communicate(process)
         return self._check(process.returncode, stdout, stderr, code)
 
     def run(

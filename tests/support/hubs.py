@@ -14,6 +14,7 @@ import pytest
 from huggingface_hub import close_session, constants, logging
 
 from support.doubles.hub_double import HubDouble
+from support.kills import run_to_end
 
 # The client's waits between its attempts, 23 s in all, are cut short.
 PATIENT = """
@@ -64,9 +65,7 @@ def python(
     code: str, *words: object, environment: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", PATIENT + code, *map(str, words)]
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=120, check=False
-    )
+    return run_to_end(command, env=environment)
 
 
 def h2htalk_there(*words: object, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -22,8 +22,36 @@ KILLED = 137
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"}
 
 
+# Seconds for what must happen, many times what a slow machine needs: less than pytest's own limit for a test, so that
+# a process that hangs can print the stacks of its threads.
+PATIENCE = 250.0
+
+
+def communicate(process: subprocess.Popen[str], seconds: float = PATIENCE) -> tuple[str, str]:
+    """Wait for the end of a process; return what it printed to standard output and to standard error.
+
+    Raises AssertionError where it goes on; the message holds the stacks of its threads (`PYTHONFAULTHANDLER`, which
+    `conftest.py` sets for all processes that tests start).
+    """
+    try:
+        return process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        stdout, stderr = process.communicate()
+    raise AssertionError(f"it still ran after {seconds:.0f} s: {stdout}\n{stderr}")
+
+
+def run_to_end(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command as `subprocess.run` does with captured text; see `communicate`."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    ) as process:
+        stdout, stderr = communicate(process)
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
 def wait_until(
-    true: Callable[[], object], otherwise: str = "it never holds", seconds: float = 30.0
+    true: Callable[[], object], otherwise: str = "it never holds", seconds: float = PATIENCE
 ) -> None:
     deadline = time.monotonic() + seconds
     while not true():

@@ -327,6 +327,50 @@ def test_targets_and_paths_of_the_rows_exist() -> None:
     assert always <= targets | {".venv/dev.stamp"}
 
 
+def paths_of(variable: str) -> list[str]:
+    """The paths that a variable of the Makefile lists, those of the variables in it included."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (words,) = re.findall(rf"^{variable} := (.*)$", makefile, re.MULTILINE)
+    paths: list[str] = []
+    for word in words.split():
+        inner = re.fullmatch(r"\$\((\w+)\)", word)
+        if inner:
+            paths += paths_of(inner[1])
+        else:
+            paths.append(word)
+    return paths
+
+
+@pytest.mark.parametrize("variable", ["CORE_TESTS", "PEOPLE_TESTS", "LIVE_TESTS"])
+def test_the_tests_that_a_target_names_exist(variable: str) -> None:
+    paths = paths_of(variable)
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_every_live_test_has_a_target() -> None:
+    """`make live` names its files, and each other suite a folder of its own."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    covered = {ROOT / path for path in paths_of("LIVE_TESTS")}
+    covered |= {ROOT / path for path in re.findall(r"-m live (tests/live/\w+)$", makefile, re.M)}
+    # A mark in what tests share is taken over by its name.
+    shared = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "support").rglob("*.py")
+    )
+    assert shared.count("mark.live") == 1
+    assert re.findall(r"^(\w+) = .*_LATER\[", shared, re.M) == ["OPENAI_FIRST", "ANTHROPIC_FIRST"]
+    marked = re.compile(r"mark\.live|OPENAI_FIRST|ANTHROPIC_FIRST")
+    this_file = Path(__file__)
+    without = [
+        path
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if path != this_file
+        and marked.search(path.read_text(encoding="utf-8"))
+        and not covered & {path, *path.parents}
+    ]
+    assert without == []
+
+
 def test_every_environment_that_runs_tests_can_run_them_again() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     lines = [line for line in makefile.splitlines() if "pytest-timeout" in line]

@@ -192,8 +192,8 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     for b in compared:
         metric_a, metric_b = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
         foreign = bool(a.harness or b.harness)
-        are_ours = {metric_a, metric_b} <= {*METRIC_NAMES}
-        unlike = metric_a != metric_b and not (by_metric and foreign and not are_ours)
+        is_allowed = by_metric and foreign and not {metric_a, metric_b} <= {*METRIC_NAMES}
+        unlike = metric_a != metric_b and not is_allowed
         if not foreign and not (unlike and by_metric):
             different = a.signature.differing(b.signature)
             if by_metric:

@@ -176,9 +176,7 @@ def _item(run: Run, scenario: Scenario, cluster: str, metric: str) -> ScoredItem
         column = "s" if SUBTASKS[scenario.subtask].level is None else "j"
     samples = [_value(sample, column) for sample in score.samples]
     values = tuple(100 * value for value in samples if value is not None)
-    unscored = score.unscored
-    if len(values) < len(samples):
-        unscored = unscored or f"no {metric}"
+    unscored = score.unscored or (None if len(values) == len(samples) else f"no {metric}")
     replies = [run.answers.get((scenario.id, k)) for k in range(run.data.spec.samples)]
     return ScoredItem(
         scenario.id,
@@ -208,9 +206,8 @@ def _is_asked(score: ItemScore, metric: str) -> bool:
 
 def _value(sample: SampleScore, metric: str) -> float | None:
     if metric == COMPLIANCE:
-        if not sample.values or sample.violations is None:
-            return None
-        return float(not sample.violations)
+        is_checked = sample.values and sample.violations is not None
+        return float(not sample.violations) if is_checked else None
     if metric not in ("s", "lexical", "j", RATING):
         return sample.values.get(metric)
     value: float | None = getattr(sample, metric)

@@ -219,10 +219,9 @@ def judge_runs(run: ObservedRun, base: ObservedRun | None, policy: Policy) -> Ga
 
 
 def _p_values(compared: Iterable[Compared]) -> dict[tuple[Criterion, str], float]:
-    p_values = {}
+    p_values: dict[tuple[Criterion, str], float] = {}
     for values in compared:
-        for name, p in values.tests().items():
-            p_values[values.criterion, name] = p
+        p_values |= {(values.criterion, name): p for name, p in values.tests().items()}
     return p_values
 
 

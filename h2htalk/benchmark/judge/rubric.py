@@ -25,7 +25,6 @@ from h2htalk.data.responses import FILTERED_REPLY, JUDGE_FILTERED, Failure
 from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
-from h2htalk.rounds.item_sources import input_text
 from h2htalk.text.fences import Fence
 from h2htalk.text.jinja_templates import Templates, read_templates
 
@@ -199,6 +198,8 @@ def prompt_writer(
     def messages(
         scenario: Scenario, persona: Persona, answer: str, fence: Fence
     ) -> tuple[Message, ...]:
+        from h2htalk.rounds.item_sources import input_text  # what compares runs needs no rounds
+
         material = "\n\n".join(
             f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items()
         )

@@ -303,12 +303,9 @@ def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
 
 def whole_mean(values: Sequence[float | None]) -> float | None:
     """The mean of values; None where one is missing, or there are none."""
-    known_values = [value for value in values if value is not None]
-    return (
-        math.fsum(known_values) / len(known_values)
-        if known_values and len(known_values) == len(values)
-        else None
-    )
+    if not values or None in values:
+        return None
+    return math.fsum(values) / len(values)  # type: ignore[arg-type]
 
 
 def similarities(

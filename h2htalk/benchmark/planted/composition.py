@@ -13,6 +13,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from itertools import chain, pairwise, product
 
@@ -55,6 +56,29 @@ _TO_FULL_WIDTH = str.maketrans(".!", "。！")
 _TO_HALF_WIDTH = str.maketrans("，。！？：；", ",.!?:;")
 
 
+@dataclass(frozen=True, slots=True)
+class _ReplyTraits:
+    """What compositions take over of a reply of the model."""
+
+    form: ReplyForm
+    known_numbers: tuple[str, ...]  # to dial, that the help directory has
+    has_digit: bool
+    marks: frozenset[str]  # names of `_MARKED`
+
+
+# Hundreds of compositions are in the forms of the same few replies, of which each may be long.
+@lru_cache(maxsize=128)
+def _traits_of(like: str) -> _ReplyTraits:
+    numbers = phone_numbers(like).items()
+    marks = [sort for sort, mark in _MARKED.items() if mark.search(like)]
+    return _ReplyTraits(
+        form=form_of(like),
+        known_numbers=tuple(number for number, owners in numbers if owners),
+        has_digit=any(map(str.isdigit, like)),
+        marks=frozenset(marks),
+    )
+
+
 def compositions(
     wording: str,
     filler: Sequence[str],
@@ -69,25 +93,25 @@ def compositions(
     `filler`: passages about other matters, of which any sentence may stand alone; `asides`: sentences that fit
     anywhere. Where the model's reply is shorter than the wording, the wording stands alone.
     """
-    form = form_of(like)
+    traits = _traits_of(like)
+    form = traits.form
     passages = [split_sentences(passage) for passage in filler]
-    asides = _choose_asides(asides, like, draw)
+    asides = _choose_asides(asides, traits, draw)
     return [_attempt(wording, passages, asides, form, language, draw) for _ in range(number)]
 
 
-def _choose_asides(asides: Sequence[str], like: str, draw: random.Random) -> list[str]:
+def _choose_asides(asides: Sequence[str], traits: _ReplyTraits, draw: random.Random) -> list[str]:
     """Choose a few asides of each sort that a reply of the model has."""
     sorts = defaultdict[str, list[str]](list)
-    known_numbers = [number for number, owners in phone_numbers(like).items() if owners]
     for text in asides:
         if _NUMBER not in text:
             sorts[_sort_of(text)].append(text)
-        elif known_numbers:  # its numbers are those that the model names
-            sorts["number"].append(text.replace(_NUMBER, draw.choice(known_numbers)))
-    if "number" in sorts or not any(map(str.isdigit, like)):
+        elif traits.known_numbers:  # its numbers are those that the model names
+            sorts["number"].append(text.replace(_NUMBER, draw.choice(traits.known_numbers)))
+    if "number" in sorts or not traits.has_digit:
         sorts.pop("digits", None)
-    for sort, mark in _MARKED.items():
-        if not mark.search(like):
+    for sort in _MARKED:
+        if sort not in traits.marks:
             sorts.pop(sort, None)
     common = {sort: sorts.pop(sort) for sort in _COMMON if sort in sorts}
     chosen: list[str] = []

@@ -382,11 +382,9 @@ def _row(
     turn = len(messages) if chat else 0
     source = f"messages[{turn}].content" if chat else "output.raw"
     attribution = {"turn_idx": turn, "source": source, "extracted_value": _text(response.answer)}
-    roles = (*(message.role for message in messages), "assistant")
-    spoken = zip(roles, [*texts, reply], strict=True)
-    turns = [
-        {"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(spoken)
-    ]
+    roles = [message.role for message in messages]
+    spoken = enumerate(zip([*roles, "assistant"], [*texts, reply], strict=True))
+    turns = [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in spoken]
     contract = "not checked" if score.violations is None else ", ".join(score.violations) or "kept"
     return {
         "evaluation_name": name,

@@ -27,6 +27,8 @@ Values = npt.NDArray[np.float64]
 FLIPS = 10_000
 EXACT = 12  # clusters up to which all sign flips are tried
 SIGNS_AT_ONCE = 1 << 21  # signs drawn at once
+_ONE_THREAD = 1 << 18  # multiplications of a product that OpenBLAS does not share among threads
+_DEEP = 256  # clusters up to which it sums in one piece, so that no digit depends on how a product is split
 LEVEL = 0.05  # an interval holds what is not rejected at this level
 _SAME = 1e-12  # relative: sums that differ by less are equal
 EQUAL = 1e-9  # relative: differences that vary by less are equal but for rounding
@@ -153,7 +155,7 @@ def _flipped_sums(totals: Values, weights: Values, moving: npt.NDArray[np.bool_]
     blocks = list[Values]()
     both = np.column_stack([totals[moving], weights[moving]])
     for signs in _drawn_signs(len(both)):
-        blocks.append(signs @ both)
+        blocks.append(flipped_products(signs, both))
     of_totals, of_weights = np.concatenate(blocks).T
     return _Sums(of_totals, of_weights + _still_sums(still, FLIPS), drawn=True)
 
@@ -177,3 +179,14 @@ def _drawn_signs(columns: int, number: int = FLIPS, seed: int = 0) -> Iterator[V
     for start in range(0, number, rows):
         bits = rng.integers(0, 2, size=(min(rows, number - start), columns), dtype=np.int8)
         yield np.asarray(2.0 * bits - 1, np.float64)
+
+
+def flipped_products(signs: Values, sums: Values) -> Values:
+    """Multiply rows of signs with columns of sums, a few rows at a time where that gives the same digits.
+
+    A whole product is shared among threads, and those that are done wait busily, longer than the product takes.
+    """
+    if len(sums) > _DEEP:
+        return signs @ sums
+    blocks = np.array_split(signs, len(signs) * sums.size // _ONE_THREAD + 1)
+    return np.concatenate([rows @ sums for rows in blocks])

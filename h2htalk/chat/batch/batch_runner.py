@@ -373,11 +373,9 @@ class BatchRun:
     def _wait_for(self, record: BatchRecord, problem: str) -> bool:
         """Have the caller ask again after a pause, for `RESULTS_WAIT` seconds; then let the job's requests fail, and
         leave its calls open for the next run. Returns whether the wait has ended."""
-        since = self.late_since.setdefault(record.batch, self.clock())
-        job = f"batch job {record.label}: {problem}"
-        if self.clock() - since < RESULTS_WAIT:
-            self._show(f"{job}; asking again", problem)
+        if self._is_awaited(record, problem):
             return False
+        job = f"batch job {record.label}: {problem}"
         self.postponed.add(record.batch)
         advice = "the same command asks this job again and pays for nothing"
         message = f"{job} after {RESULTS_WAIT / 60:.3g} minutes; {advice}"
@@ -385,6 +383,14 @@ class BatchRun:
         for paid_call in self.calls.store.open_calls(record):
             failed = FailedCall("results_late", message, "possibly_paid")
             self._deliver(_call_of(paid_call), failed)
+        return True
+
+    def _is_awaited(self, record: BatchRecord, problem: str) -> bool:
+        """Whether what a job lacks is asked for again, for `RESULTS_WAIT` seconds since it was lacking first."""
+        since = self.late_since.setdefault(record.batch, self.clock())
+        if self.clock() - since >= RESULTS_WAIT:
+            return False
+        self._show(f"batch job {record.label}: {problem}; asking again", problem)
         return True
 
     def _show(self, text: str, status: str) -> None:
@@ -423,6 +429,14 @@ class BatchRun:
             if error.status not in (404, 410):
                 raise
             return self._miss_results(record, error.failed.message)
+        arrived = counts["succeeded"] + counts["ignored"]
+        if missing and job.succeeded is not None and arrived < job.succeeded:
+            # A proxy cut the results, or the file is not whole yet: reading it again is free.
+            share = f"{arrived:,} of {job.succeeded:,} replies that the provider counts are there"
+            if self._is_awaited(record, share):
+                return False
+            calls = counted(len(missing), "call counts", "calls count")
+            _print(f"batch job {record.label}: {share}; {calls} as possibly paid")
         # They were never computed where every reply that the provider counts arrived; else each may have been paid.
         complete = job.succeeded is not None and counts["succeeded"] >= job.succeeded
         failed = replace(_LEFTOVER[job.leftover], billing="free" if complete else "possibly_paid")

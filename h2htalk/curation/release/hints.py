@@ -9,7 +9,7 @@ stops the release, until its owner has read it and allows it by name.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
@@ -42,6 +42,8 @@ from h2htalk.data.scenario import Role, Scenario, Turn
 from h2htalk.text.language_data import language_patterns
 
 PERSONA = "the persona's"  # how the place of a persona's text begins
+# Item or persona, language, where it is, the user's last turns before it, the text.
+_Answer = tuple[str, Language, str, str, str]
 
 
 def is_passage(place: str) -> bool:
@@ -70,25 +72,32 @@ def lacks_risk(one: ItemTexts) -> bool:
 @lru_cache(maxsize=16_384)  # two gates ask
 def _codes(turns: tuple[Turn, ...], language: Language, least: float = 0.0) -> frozenset[str]:
     """The codes of clear evidence of a crisis, or of a minor, in the seeker's words; CUE: where a cue says so, too."""
-    found = find_crisis(turns, language)
-    return frozenset(one.category for one in found if one.layer == "crisis" and one.score >= least)
+    return frozenset(
+        sign.category
+        for sign in find_crisis(turns, language)
+        if sign.layer == "crisis" and sign.score >= least
+    )
 
 
-def seeming(
-    code: str, content: ReleaseContent, context: GateContext
-) -> Iterator[tuple[str, str, str]]:
+@lru_cache(maxsize=1024)  # items share personas
+def _speaks_of_crisis(text: str, language: Language) -> bool:
+    """Whether a text, read as a seeker's, seems to tell of a crisis or of its danger."""
+    turn = Turn("user", text)
+    return any(sign.category.startswith(TAGS) for sign in find_crisis((turn,), language))
+
+
+def seeming(code: str, answers: Iterable[_Answer]) -> Iterator[Found]:
     """What seems to be HARM or EXPLICIT in what a companion says, in a persona, or in texts that nobody says.
 
     The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it. Points,
     facts and inputs are not read for sexual content: 21 of 6,000 harmless ones of ours.
     """
-    for name, language, where, said, answer in _answers(content):
+    for name, language, where, said, answer in answers:
         found = code in seems(said, answer, language)
         if code == EXPLICIT:
             found = found and where not in ("points", "facts", "inputs")
         elif where.startswith(PERSONA):
-            of_crisis = find_crisis((Turn("user", answer),), language)
-            found = found or any(one.category.startswith(TAGS) for one in of_crisis)
+            found |= _speaks_of_crisis(answer, language)
         if found:
             text = f"{said}\0{answer}".encode(errors="surrogatepass")
             yield name, where, hashlib.sha256(text).hexdigest()[:16]
@@ -98,12 +107,12 @@ def seeming_in_passages(
     code: str, content: ReleaseContent, context: GateContext
 ) -> Iterator[Found]:
     """What seems to be HARM or EXPLICIT in the passages that readers read."""
-    return (found for found in seeming(code, content, context) if is_passage(found[1]))
+    return seeming(code, (answer for answer in _answers(content) if is_passage(answer[2])))
 
 
 def seeming_elsewhere(code: str, content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """What seems to be HARM or EXPLICIT in texts that no reader reads."""
-    return (found for found in seeming(code, content, context) if not is_passage(found[1]))
+    return seeming(code, (answer for answer in _answers(content) if not is_passage(answer[2])))
 
 
 @lru_cache(maxsize=16_384)  # three gates ask
@@ -114,8 +123,8 @@ def seems(said: str, answer: str, language: Language) -> frozenset[str]:
     )
 
 
-def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str, str]]:
-    """What companions say: item or persona, language, where it is, the user's last turns before it, the text."""
+def _answers(content: ReleaseContent) -> Iterator[_Answer]:
+    """What companions say."""
     for one in content.records():
         turns, references = item_texts(one), tuple[str, ...]()
         if isinstance(one, Scenario):

@@ -22,8 +22,9 @@ UNKNOWN = "unknown"  # no reason was given
 CUT = frozenset({LENGTH, CONTEXT})
 
 # Spellings by meaning, separated by white space: those of OpenAI, Anthropic, Google, Cohere, Mistral, Amazon, IBM,
-# DeepSeek, Qwen, GLM, Hunyuan, Baidu, StepFun and AI21; of vLLM, SGLang, llama.cpp, TGI, LMDeploy, Ollama and Llama
-# Stack; of Inspect, LiteLLM and Vercel's SDK.
+# DeepSeek, Qwen, GLM, Hunyuan, Baidu, StepFun, MiniMax, GigaChat, YandexGPT, xAI, Aleph Alpha and AI21; of vLLM,
+# SGLang, llama.cpp, TGI, LMDeploy, TensorRT-LLM, Ollama, LM Studio and Llama Stack; of Inspect, LiteLLM and Vercel's
+# SDK.
 _SPELLINGS: Mapping[str, str] = {
     STOP: """
         stop stopped stop_sequence stop_sequences stop_string stop_str stop_word
@@ -31,7 +32,8 @@ _SPELLINGS: Mapping[str, str] = {
         ended end_turn end_of_turn end_of_message end_of_text end_of_sequence
         end_of_stream end_message complete completed completion done finish finished
         normal natural success succeeded ok stop_criteria_met stop_criteria hit_stop
-        matched_stop model_stop
+        matched_stop model_stop eos_found stop_string_found end_id word reason_stop
+        alternative_status_final
     """,
     LENGTH: """
         length len max_tokens max_token max_length max_len max_output_tokens
@@ -40,13 +42,16 @@ _SPELLINGS: Mapping[str, str] = {
         length_capped length_cap limit truncated truncation incomplete output_limit
         budget budget_exhausted time_limit repetition repetition_truncation
         repetition_detected tokens max_generated_tokens length_limit_reached num_predict
-        n_predict max_predict exceeded_max_tokens exceeds_max_tokens over_limit
+        n_predict max_predict exceeded_max_tokens exceeds_max_tokens over_limit max_output
+        maximum_tokens maximum_length max_predicted_tokens_reached max_time reason_max_len
+        reason_time_limit alternative_status_truncated_final length_stop length_truncated
+        hit_length output_length cut cutoff loop_detected
     """,
     CONTEXT: """
         context model_length context_length context_length_exceeded context_window
         context_window_exceeded model_context_window_exceeded context_full context_limit
         context_size max_context_length max_model_len error_limit input_length
-        context_overflow max_context
+        context_overflow max_context reason_max_context context_exceeded
     """,
     REFUSAL: "refusal refused declined model_refusal",
     # Gemini's `LANGUAGE` (a language that the model does not know) is missing here: no content was declined.
@@ -60,12 +65,13 @@ _SPELLINGS: Mapping[str, str] = {
         guardrail_intervened censored blocked_by_guardrail error_toxic toxic toxicity
         flagged prompt_blocked response_blocked jailbreak malicious
         data_inspection_failed censorship_blocked security violation harmful
-        content_violation
+        content_violation blacklist blacklisted violates_policy blocked_by_policy
+        inappropriate inappropriate_content not_safe profanity cyber_policy
     """,
     TOOL: """
         tool_calls tool_call tool_use tool tools function_call function_calls function
         malformed_function_call unexpected_tool_call too_many_tool_calls
-        malformed_tool_use pause_turn function_call_filter
+        malformed_tool_use pause_turn function_call_filter reason_tool_calls
     """,
     ERROR: """
         error errored failed failure fail abort aborted cancel cancelled canceled
@@ -73,7 +79,8 @@ _SPELLINGS: Mapping[str, str] = {
         provider_error upstream_error model_error engine_error timeout timed_out
         overloaded insufficient_system_resource insufficient_system_resources
         unavailable service_unavailable malformed_model_output malformed_response
-        connection_error disconnected exception shutdown
+        connection_error disconnected exception shutdown out_of_memory preempt preempted
+        user_stopped model_unloaded load unload
     """,
     UNKNOWN: "unknown null none other unspecified not_finished in_progress undefined nil",
 }

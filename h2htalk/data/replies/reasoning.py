@@ -49,7 +49,7 @@ _THINK = re.compile(
     re.IGNORECASE,
 )
 _MAY_HOLD = re.compile(
-    r"[<\[◁＜]|&lt;|```|\A\s*analysis|\A\s*Thinking\.\.\.|my thought process:"
+    r"[<\[◁＜]|&lt;|```|\A\s*(?:#|:::|\*Thinking|/think)|\A\s*analysis|\A\s*Thinking\.\.\.|my thought process:"
     rf"|(?i:\A\s*(?:think\s*\n|\*{{0,2}}(?:Thought|Thinking|Reasoning)))|\A\s*【?{THOUGHT_ZH}"
 )
 # Around a mark that a sentence speaks about: `models write [THINK] first`.

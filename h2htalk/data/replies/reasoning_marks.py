@@ -80,8 +80,10 @@ WRAPPER_AFTER_REASONING = (
 )
 # How an answer may begin where a server knows no marks of a model.
 _OPENING = re.compile(
-    r"\s*(?:<\|[^|<>\n]{1,40}\|?>|<[^\W\d][^<>\n]{0,40}>|(?-i:\[[A-Z][A-Z0-9_]{2,30}\])|◁[^◁▷\n]{1,40}▷|"
-    r"\*\*(?:Thinking|Thoughts?|Reasoning|Analysis)\b[^*\n]{0,30}\*\*|"
+    r"\s*(?:<[|｜][^|｜<>\n]{1,40}[|｜]?>|<[^\W\d][^<>\n]{0,40}>|(?-i:\[[A-Z][A-Z0-9_]{2,30}\])|◁[^◁▷\n]{1,40}▷|"
+    r"\*{1,2}(?:Thinking|Thoughts?|Reasoning|Analysis)\b[^*\n]{0,30}\*{1,2}|"
+    r"(?:#{1,4}|>)[ ]*\**(?:Thinking|Thought process|Reasoning)\b[^\n]{0,20}\n|:::[ ]*\w{3,20}[ \t]*\n|"
+    r"[({](?:thinking|reasoning|thought process)(?:[:)}]|\b[^\n]{0,20}\n)|"
     r"(?:think|thinking|thoughts?|reasoning|analysis|思考|推理|分析)(?: process|过程)?[:：]?[ \t]*\n|"
     r"Here are my reasoning steps:|(?-i:(?:Thought|Thinking|Reasoning)(?: process)?:)(?=\s)|"
     r"[【（(](?:思考|推理|分析|内心独白)(?:过程)?(?:】|[:：]))",

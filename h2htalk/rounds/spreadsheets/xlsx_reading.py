@@ -50,6 +50,10 @@ _CHUNK = 1 << 16
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"
 # A carriage return as Excel stores it (ECMA-376, ST_Xstring).
 _RETURN = re.compile("(?<!_x005F)_x000D_")
+# The type of the relationship that names the workbook in a *Strict Open XML Spreadsheet* (ISO/IEC 29500-1), which
+# openpyxl does not read; elsewhere it begins with http://schemas.openxmlformats.org (ISO/IEC 29500-4).
+_RELATIONSHIPS = "_rels/.rels"
+_STRICT_WORKBOOK = b"http://purl.oclc.org/ooxml/officeDocument/relationships/officeDocument"
 _SAVE_AGAIN = "open it in a spreadsheet program and save it again as .xlsx, without a password"
 # Apostrophes and hyphens that keyboards and phones produce; before NFKC, which splits some of them.
 _PUNCTUATION = str.maketrans(
@@ -253,6 +257,11 @@ def check_archive(path: Path) -> None:
                 raise RoundError(
                     f"the file is packed in a way that spreadsheets do not use; {_SAVE_AGAIN}"
                 )
+            if _is_strict(archive):
+                raise RoundError(
+                    "the file is a Strict Open XML Spreadsheet, which is not read here; in Excel, choose "
+                    'File > Save As and the type "Excel Workbook (*.xlsx)"'
+                )
             tags = 0
             for part in parts:
                 with archive.open(part) as stream:
@@ -265,6 +274,14 @@ def check_archive(path: Path) -> None:
     # zipfile raises these for other bytes, a password, or an unknown compression.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
         raise RoundError(f"the file is not a complete workbook ({error}); {_SAVE_AGAIN}") from error
+
+
+def _is_strict(archive: zipfile.ZipFile) -> bool:
+    """Whether Excel saved this as *Strict Open XML Spreadsheet*: the same suffix, other namespaces."""
+    if _RELATIONSHIPS not in archive.namelist():
+        return False
+    with archive.open(_RELATIONSHIPS) as stream:
+        return _STRICT_WORKBOOK in stream.read(_CHUNK)
 
 
 # --- The answers of a row ---------------------------------------------------------------------------------------------

@@ -140,6 +140,28 @@ def test_results_that_do_not_come_end_the_run_and_the_next_one_asks_the_same_job
     assert (len(double.jobs), double.totals.usd_paid) == (1, double.bill)
 
 
+def test_results_that_hold_fewer_replies_than_are_counted_are_read_again(
+    double: BatchDouble, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A proxy cut the results: the other calls counted as possibly paid, and the next start bought them again."""
+    double.not_yet["rest"] = 4
+    assert double.ask("a", "b", "c") == ["re: a", "re: b", "re: c"]
+    assert (len(double.jobs), double.totals.paid, double.totals.possibly_paid) == (1, 3, 0)
+    assert double.totals.usd_paid == double.bill
+    assert re.search(
+        "1 of 3 replies that the provider counts are there; asking again", capsys.readouterr().err
+    )
+
+
+def test_replies_that_are_counted_and_never_come_are_possibly_paid_with_a_message(
+    double: BatchDouble, capsys: pytest.CaptureFixture[str]
+) -> None:
+    double.fate = fates(b="missing")
+    assert double.ask("a", "b") == ["re: a", "missing_result"]
+    assert RESULTS_WAIT <= sum(double.pauses) < RESULTS_WAIT + 3 * LONGEST_POLL
+    assert "are there; 1 call counts as possibly paid" in capsys.readouterr().err
+
+
 def test_a_job_whose_results_are_late_holds_up_no_other(
     double: BatchDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -416,13 +416,16 @@ def test_time_grows_with_the_length_alone(by: str) -> None:
     """Eight times the text, at most some twenty times the time, where a quadratic rule takes sixty-four."""
     slow = []
     for piece in _REPEATED[by]:
-        spent = []
-        for length in (2_500, 20_000):
-            text = "手机 plate http://a.b/ " + piece * (length // len(piece))
-            language = "zh" if by == "chinese" or not piece.isascii() else "en"
-            spent.append(min(cpu_seconds(by, text, language) for _ in range(2)))
-        if spent[1] > 20 * spent[0] + 0.5:
-            slow.append((piece, spent))
+        language = "zh" if by == "chinese" or not piece.isascii() else "en"
+        short, long = (
+            "手机 plate http://a.b/ " + piece * (length // len(piece)) for length in (2_500, 20_000)
+        )
+        most = 20 * min(cpu_seconds(by, short, language) for _ in range(2)) + 0.5
+        spent = cpu_seconds(by, long, language)
+        if spent > most:  # the machine may have been at other work
+            spent = min(spent, cpu_seconds(by, long, language))
+        if spent > most:
+            slow.append((piece, spent, most))
     assert slow == []
 
 

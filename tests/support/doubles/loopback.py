@@ -139,7 +139,7 @@ class LoopbackHttp:
             target=lambda: asyncio.run(self.listen(started.set)), daemon=True
         )
         self._thread.start()
-        assert started.wait(10), "the loopback server did not start"
+        assert started.wait(100), "the loopback server did not start"
         return self
 
     def __exit__(self, *_: object) -> None:

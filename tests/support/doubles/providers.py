@@ -265,7 +265,7 @@ class BatchApi:
     """The jobs, oldest first, and the files. A double has `ends(job)` and `compute(job, body)`.
 
     `not_yet`: how often a job is unknown when it is asked for (`job`), an ended one does not say where its replies are
-    (`place`), and its results are not found (`results`), although all of it is there.
+    (`place`), its results are not found (`results`) or hold only the first of them (`rest`), although all is there.
     """
 
     page_size = 100
@@ -325,18 +325,22 @@ class BatchApi:
                 self.require_there("job")
                 return self.show(job)
             case "GET", ["messages", "batches", name, "results"] if job := self.job(name):
-                self.require_there("results")
-                return job.results or []
+                return self.readable(job)
             case "GET", ["files", name, "content"] if (
                 job := self.job(name.partition("+")[0])
             ) and not job.archived:
-                self.require_there("results")
                 return [
                     row
-                    for row in job.results or []
+                    for row in self.readable(job)
                     if (row.get("error") is None) == name.endswith("+out")
                 ]
         raise Refused(404, "not_found_error", f"nothing at {path}")
+
+    def readable(self, job: Job) -> list[dict[str, Any]]:
+        """The results of a job that can be read now."""
+        self.require_there("results")
+        results = job.results or []
+        return results if self.is_there("rest") else results[:1]
 
     def is_there(self, part: str) -> bool:
         """Whether a part of a job shows; counts how often it did not."""

@@ -6,6 +6,7 @@ import re
 
 from h2htalk.text.help_lines import number_digits, read_help_lines
 
+_DIGIT = re.compile(r"\d")
 # Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
 _NUMBER = re.compile(
     r"(?<!\d)(?<!\d[.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d/%]|[:.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
@@ -26,6 +27,8 @@ def phone_numbers(reply: str) -> dict[str, str]:
 
     A number of three digits or more counts; times, years and percentages do not.
     """
+    if not _DIGIT.search(reply):
+        return {}
     text = _TRUNK_ZERO.sub("", reply.translate(_PLAIN))
     text = _AREA_CODE.sub(r"\1 ", text)
     text = _COMMA_BETWEEN.sub(", ", text)
