@@ -51,10 +51,10 @@ def length_effect(rng: np.random.Generator, n: int, bias: float, uneven: bool) -
     y = people(rng, n)[0]
     noise = 0.5 * rng.standard_normal(n) * (np.exp(0.4 * length) if uneven else 1.0)
     scores = y + 0.3 + bias * length + noise
-    one = error_effects(
+    slope = error_effects(
         [item(at, *values) for at, values in enumerate(zip(scores, y, length, strict=True))]
     )[1]
-    return one.low is not None and one.high is not None and one.low <= bias <= one.high
+    return holds(slope.estimate, bias)
 
 
 def levels_table(repetitions: int = 2000, items: int = 351) -> None:
@@ -85,10 +85,9 @@ def levels_table(repetitions: int = 2000, items: int = 351) -> None:
                         "", "R", labelled, [names.index(strata[one.id]) for one in own]
                     ).mean
                     if mean is not None:
-                        here = (
-                            (mean.low_here or 9) <= float(ratings.mean()) <= (mean.high_here or 0)
-                        )
-                        found[:] = found[0] + 1, found[1] + here, found[2] + holds(mean, truth)
+                        found[0] += 1
+                        found[1] += holds(mean.sample, float(ratings.mean()))
+                        found[2] += holds(mean.population, truth)
             shown = " | ".join(
                 f"{100 * (1 - given / repetitions):.1f} | {100 * here / given:.1f} | {100 * over / given:.1f}"
                 for given, here, over in hits

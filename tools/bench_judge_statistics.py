@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from h2htalk.benchmark.calibration.corrected_mean import (
-    CorrectedMean,
     draw_labels,
     regression,
     strata_of,
     stratified,
 )
+from h2htalk.benchmark.statistics.estimates import Estimate
 
 Values = npt.NDArray[np.float64]
 LABELS = (20, 48, 100)
@@ -60,10 +60,10 @@ def main(repetitions: int, *seeds: int) -> None:
                     scores = f.tolist()
                     seed = draw.randrange(1 << 30)
                     labels = {at: float(y[at]) for at in draw_labels(scores, n, seed)}
-                    found = stratified(scores, labels, strata_of(scores, seed))
+                    found = stratified(scores, labels, strata_of(scores, seed)).population
                     chance = {at: float(y[at]) for at in draw.sample(range(items), n)}
                     hits[1] += holds(found, truth)
-                    hits[2] += holds(regression(scores, chance), truth)
+                    hits[2] += holds(regression(scores, chance).population, truth)
                     half = 1.96 * f.std() / items**0.5
                     hits[0] += abs(f.mean() - truth) <= half
                     if found.high is not None:
@@ -81,8 +81,12 @@ def main(repetitions: int, *seeds: int) -> None:
                 print(f"| {name} | {n} | {items} | {shown} | {np.mean(halves):.2f} |", flush=True)
 
 
-def holds(found: CorrectedMean, truth: float) -> bool:
-    return found.low is not None and found.high is not None and found.low <= truth <= found.high
+def holds(estimate: Estimate, truth: float) -> bool:
+    """Whether the interval of an estimate holds the true value."""
+    if estimate.interval is None:
+        return False
+    low, high = estimate.interval
+    return low <= truth <= high
 
 
 if __name__ == "__main__":

@@ -8,16 +8,22 @@ runs, and know no run.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.benchmark import statistics
-from h2htalk.benchmark.sign_flips import EXACT, FLIPS, SIGNS_AT_ONCE, flipped_products, sign_flip_p
-from h2htalk.benchmark.statistics import Values, figure_weights, holm
-from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.benchmark.statistics.averages import DRAWS, FEW, holm, present_figures
+from h2htalk.benchmark.statistics.sign_flips import (
+    EXACT,
+    FLIPS,
+    SIGNS_AT_ONCE,
+    Values,
+    flipped_products,
+    sign_flip_p,
+)
 from h2htalk.distributions import CONFIDENCE, UPPER
 from h2htalk.progress import counted_items
 
@@ -76,12 +82,6 @@ class _Items:
     subtasks: Sequence[str]
     clusters: Sequence[str]
 
-    def weights(self) -> dict[str, dict[str, float]]:
-        """The figures that these items have, as weights of subtasks."""
-        counts = {name: self.subtasks.count(name) for name in SUBTASKS if name in self.subtasks}
-        figures = figure_weights(counts)
-        return {key: names for key, names in figures.items() if counts.keys() >= names.keys()}
-
 
 @dataclass(frozen=True, slots=True)
 class _ClusterSums:
@@ -109,10 +109,10 @@ def compare_all_pairs(
     items = _common_items(values, subtasks, clusters)
     if items is None:
         return None
-    figures = items.weights()
+    figures = present_figures(Counter(items.subtasks))
     figure = "overall" if "overall" in figures else "items_mean"
     compared, summed = _compare_figure(items, figure, figures[figure])
-    if compared.clusters < statistics.FEW:
+    if compared.clusters < FEW:
         return compared
     low, high, first = _bootstrap(summed.sums, summed.sizes, summed.shares)
     return replace(compared, low=low, high=high, first=first)
@@ -129,7 +129,7 @@ def rank_by_figure(
     if items is None:
         return {}
     ranks = {}
-    weights = items.weights()
+    weights = present_figures(Counter(items.subtasks))
     for figure in counted_items("ranking runs", [key for key in figures if key in weights]):
         compared, _ = _compare_figure(items, figure, weights[figure])
         ranks[figure] = compared.ranks
@@ -217,7 +217,7 @@ def _bootstrap(sums: Values, sizes: Values, shares: Values) -> tuple[Values, Val
     """Return `low`, `high` and `first` by draws of clusters: seeded, and the same clusters for all runs."""
     _, n, runs = sums.shape
     rng = np.random.default_rng(0)
-    draws = rng.multinomial(n, np.full(n, 1 / n), statistics.DRAWS).astype(np.float64)
+    draws = rng.multinomial(n, np.full(n, 1 / n), DRAWS).astype(np.float64)
     items = draws @ sizes.T
     # A small subtask may be in no draw: the others then stand for it, in all runs alike.
     weights = np.where(items > 0, shares, 0.0)

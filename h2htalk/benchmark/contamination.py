@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from statistics import fmean
 
+from h2htalk.benchmark.estimate_text import format_interval, format_p
 from h2htalk.benchmark.evaluate import call_settings
-from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics import Difference, paired_result, rate_interval
+from h2htalk.benchmark.statistics.averages import Difference, paired_result, rate_interval
 from h2htalk.chat.engines import require_model
 from h2htalk.chat.protocol import Message, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import ModelCalls, check_model
@@ -52,77 +52,85 @@ def check_contamination(
         raise ConfigError(
             f"split {loaded.name}: needs two references of {_LEAST} words or characters"
         )
-    asked = [_request(f"reference/{one.id}", first, one) for one, first, _ in halves]
+    requests = [_request(f"reference/{item.id}", first, item) for item, first, _ in halves]
     canary = loaded.canary
-    asked += [_request("canary", canary[:-_KEY])] if canary else []
+    if canary:
+        requests.append(_request("canary", canary[:-_KEY]))
     settings = call_settings(
         EvaluateSpec(model=model, split=split, out=str(out), prices=prices or None)
     )
     check_model(settings)
     with ModelCalls(settings, as_path(out, "out"), "contamination") as calls:
         replies = {
-            name: reply.text for (name, _), reply in calls.ask(asked, "contamination").items()
+            name: reply.text for (name, _), reply in calls.ask(requests, "contamination").items()
         }
-    own = list[float]()
-    control = list[float]()
-    for at, (one, _, second) in enumerate(halves):
-        reply = replies[f"reference/{one.id}"]
+    references = list[float]()
+    controls = list[float]()
+    differences = []
+    for number, (item, _, second) in enumerate(halves, 1):
+        reply = replies[f"reference/{item.id}"]
         # The next half of another item in the same language; its own where there is none.
-        turned = (*halves[at + 1 :], *halves[: at + 1])
-        other = next(half for scenario, _, half in turned if scenario.language == one.language)
-        own.append(longest_run(reply, second, one.language))
-        control.append(longest_run(reply, other, one.language))
-    clusters = (str(one.provenance.get("family", one.id)) for one, *_ in halves)
-    # Words in common are no sign, since a reply is about what its user said; a long run is.
-    differ = (
-        float(a >= VERBATIM) - float(b >= VERBATIM) for a, b in zip(own, control, strict=True)
-    )
-    found = paired_result([Difference("", *row) for row in zip(clusters, differ, strict=True)])
-    p = found.p(above=True)
-    said, key = (
-        "".join(filter(str.isalnum, one.casefold()))
-        for one in (replies.get("canary", ""), canary[-_KEY:])
-    )
-    known = len(canary) > _KEY and key[:VERBATIM] in said
+        turned = (*halves[number:], *halves[:number])
+        control = next(half for scenario, _, half in turned if scenario.language == item.language)
+        references.append(longest_run(reply, second, item.language))
+        controls.append(longest_run(reply, control, item.language))
+        # Words in common are no sign, since a reply is about what its user said; a long run is.
+        excess = float(references[-1] >= VERBATIM) - float(controls[-1] >= VERBATIM)
+        cluster = str(item.provenance.get("family", item.id))
+        differences.append(Difference("", cluster, excess))
+    p = paired_result(differences).p(above=True)
+    key = _letters(canary[-_KEY:])[:VERBATIM]
+    is_continued = len(canary) > _KEY and key in _letters(replies.get("canary", ""))
     rows = []
-    for what, runs in (("its own second half", own), ("control: another item's", control)):
-        low, high = rate_interval(hits := sum(run >= VERBATIM for run in runs), len(runs))
-        rows.append((what, fmean(runs), hits, f"{100 * low:.1f} to {100 * high:.1f} %"))
-    verdict = (
-        f"Continues the canary: {'yes' if known else 'no' if canary else 'the split has none'}."
-    )
+    for what, runs in (("its own second half", references), ("control: another item's", controls)):
+        hits = sum(run >= VERBATIM for run in runs)
+        share = format_interval(rate_interval(hits, len(runs)), ".1f", 100.0, frame="{} %")
+        rows.append((what, fmean(runs), hits, share))
+    answer = "no" if canary else "the split has none"
+    if is_continued:
+        answer = "yes"
     notes = (
-        f"One-sided p of more such runs, sign-flip test by family: {p_text(p)}; n {len(halves)}.",
-        verdict,
+        f"One-sided p of more such runs, sign-flip test by family: {format_p(p)}; n {len(halves)}.",
+        f"Continues the canary: {answer}.",
     )
     header = ("compared with", "longest shared run", f"runs of {VERBATIM} or more", "share, 95 %")
-    return Table(
-        f"Contamination of {loaded.name} {loaded.version}", header, rows, notes
-    ), known or p < _ALPHA
+    table = Table(f"Contamination of {loaded.name} {loaded.version}", header, rows, notes)
+    return table, is_continued or p < _ALPHA
 
 
-def longest_run(text: str, other: str, language: Language) -> float:
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def longest_run(text: str, compared: str, language: Language) -> float:
     """The length of the longest run of words (characters in Chinese) that two texts share, in any letter case."""
-    a, b = (language_units(one.casefold(), language) for one in (text, other))
+    a, b = (language_units(side.casefold(), language) for side in (text, compared))
     return float(SequenceMatcher(None, a, b, autojunk=False).find_longest_match().size)
 
 
 def _halves(split: Split) -> Iterator[tuple[Scenario, str, str]]:
     """Yield references long enough in two halves of equal length, in an order of their ids' hashes."""
-    for one in sorted(split.scenarios, key=lambda one: hashlib.sha256(one.id.encode()).digest()):
-        text = one.references[0] if one.references else ""
-        parts = language_units(text, one.language)
-        if len(parts) >= _LEAST:
-            at = 0
-            for part in parts[: len(parts) // 2]:
-                at = text.index(part, at) + len(part)
-            yield one, text[:at], text[at:]
+
+    def digest(scenario: Scenario) -> bytes:
+        return hashlib.sha256(scenario.id.encode()).digest()
+
+    for scenario in sorted(split.scenarios, key=digest):
+        text = scenario.references[0] if scenario.references else ""
+        units = language_units(text, scenario.language)
+        if len(units) >= _LEAST:
+            end = 0
+            for unit in units[: len(units) // 2]:
+                end = text.index(unit, end) + len(unit)
+            yield scenario, text[:end], text[end:]
 
 
 def _request(name: str, begun: str, scenario: Scenario | None = None) -> Request:
-    language = scenario.language if scenario else "en"
-    said = [turn.content for turn in scenario.turns if turn.role == "user"][-1:] if scenario else []
-    messages = (Message("system", _TASK[language]), Message("user", "\n".join([*said, begun])))
+    language: Language = "en"
+    lines = []
+    if scenario:
+        language = scenario.language
+        lines = [turn.content for turn in scenario.turns if turn.role == "user"][-1:]
+    messages = (Message("system", _TASK[language]), Message("user", "\n".join([*lines, begun])))
     return Request(
         name, messages, Sampling(0.0, 1.0, _TOKENS, request_seed(0, name, 0), 0), item=name
     )

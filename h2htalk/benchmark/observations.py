@@ -8,11 +8,18 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark import statistics
-from h2htalk.benchmark.statistics import ClusteredResult, Mean, design_effect
+from h2htalk.benchmark.statistics.averages import (
+    MIN_CLUSTERS,
+    PairedResult,
+    SampleMean,
+    clustered_slope,
+    design_effect,
+    mean_of,
+    rate_interval,
+)
+from h2htalk.benchmark.statistics.estimates import Estimate, without_value
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
-from h2htalk.text.tables import NONE
 
 BUNDLED = "bundled"  # who answered for trivial answers and references: raters, when the cases were written
 NOT_ASKED = "no judge and no people"
@@ -105,50 +112,35 @@ def is_answered(figure: str) -> bool:
     ) or figure.startswith("must")
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A rate or a mean over some observations."""
-
-    value: float | None  # None where nothing is scored
-    low: float | None  # 95 %, of a rate Wilson's; None without an interval
-    high: float | None
-    hits: int | None  # of a rate, how many are 1; None for others
-    n: int  # how many are scored, of `total`
-    total: int
-    by: str = ""  # who answered, with numbers: `judge 140, people 10`
-    tied: int = 0  # of a rate or a share, values about which people are tied; they are not scored
-
-    @property
-    def tie_range(self) -> tuple[float, float] | None:
-        """The value with all tied ones at 0, and at 1; None where nobody is tied."""
-        if not self.tied:
-            return None
-        total = self.n + self.tied
-        mass = (self.value or 0.0) * self.n
-        return mass / total, (mass + self.tied) / total
-
-
-def figure_of(rows: Sequence[Observation]) -> Figure:
+def figure_of(rows: Sequence[Observation]) -> Estimate:
     """Sum up observations of one figure."""
-    known = scored(rows)
-    values = [row.value or 0.0 for row in known]
-    raters = sorted(Counter(row.by for row in known).items())
-    by = ", ".join(f"{name} {number:,}" if len(raters) > 1 else name for name, number in raters)
-    effect = (
-        effect_of(known) if known and known[0].kind in LOGGED else 1.0
-    )  # turns of a script are asked on purpose
+    valued = scored(rows)
+    values = [row.value or 0.0 for row in valued]
+    raters = sorted(Counter(row.by for row in valued).items())
+    answered_by = ", ".join(
+        f"{name} {number:,}" if len(raters) > 1 else name for name, number in raters
+    )
+    effect = 1.0  # turns of a script are asked on purpose
+    if valued and valued[0].kind in LOGGED:
+        effect = effect_of(valued)
     tied = tied_in(rows)
     if not values or is_rate(rows[0].figure):
-        return replace(rate_of(values, len(rows), by, effect), tied=tied)
+        return replace(rate_of(values, len(rows), answered_by, effect), tied=tied)
+    estimate = Estimate(fmean(values), None, None, len(values), len(rows), answered_by, tied=tied)
     least, most = SCALES.get(rows[0].figure, (0.0, 1.0))
-    low = high = None
-    scaled = statistics.mean_of([(one - least) / (most - least) for one in values])
+    scaled = mean_of([(value - least) / (most - least) for value in values])
     if scaled is not None and effect > 1:
-        chats = len({row.cluster for row in known})
-        scaled = Mean(scaled.value, effect * scaled.variance, chats - 1, round(scaled.n / effect))
-    if scaled is not None and scaled.df > 0 and rows[0].figure not in COUNTS:
-        low, high = (least + end * (most - least) for end in scaled.interval())
-    return Figure(fmean(values), low, high, None, len(values), len(rows), by, tied)
+        chats = len({row.cluster for row in valued})
+        scaled = SampleMean(
+            value=scaled.value,
+            variance=effect * scaled.variance,
+            df=chats - 1,
+            n=round(scaled.n / effect),
+        )
+    if scaled is None or scaled.df <= 0 or rows[0].figure in COUNTS:
+        return estimate
+    low, high = (least + end * (most - least) for end in scaled.interval())
+    return replace(estimate, low=low, high=high)
 
 
 def tied_in(rows: Sequence[Observation]) -> int:
@@ -156,60 +148,63 @@ def tied_in(rows: Sequence[Observation]) -> int:
     return sum(row.unscored == TIED for row in rows if row.figure not in SCALES)
 
 
-def effect_of(known: Sequence[Observation]) -> float:
+def effect_of(valued: Sequence[Observation]) -> float:
     """The `design_effect` of observations by cluster.
 
     Replies of one chat that was had are alike: where fewer than six chats hold another value than the usual one, how
-    alike cannot be known, and a chat counts for at most one.
+    alike cannot be valued, and a chat counts for at most one.
     """
-    values = [row.value or 0.0 for row in known]
-    clusters = [row.cluster for row in known]
+    values = [row.value or 0.0 for row in valued]
+    clusters = [row.cluster for row in valued]
     effect = design_effect(values, clusters)
-    usual = Counter(values).most_common(1)[0][0]
-    odd = {row.cluster for row in known if row.value != usual}
-    few = known[0].kind in LOGGED and len(odd) < LEAST_CLUSTERS
-    return max(effect, len(values) / len({*clusters})) if few else effect
+    usual, _ = Counter(values).most_common(1)[0]
+    unusual = {row.cluster for row in valued if row.value != usual}
+    if valued[0].kind in LOGGED and len(unusual) < MIN_CLUSTERS:
+        return max(effect, len(values) / len(set(clusters)))
+    return effect
 
 
-def rate_of(values: Sequence[float], total: int, by: str = "", effect: float = 1.0) -> Figure:
+def rate_of(
+    values: Sequence[float], total: int, answered_by: str = "", effect: float = 1.0
+) -> Estimate:
     """A rate of 0 and 1, with Wilson's interval of n divided by a design effect; without values an empty figure."""
     if not values:
-        return Figure(None, None, None, None, 0, total)
+        return without_value(0, total)
     hits = sum(values)
     n = len(values)
-    return Figure(
-        hits / n, *statistics.rate_interval(hits / effect, n / effect), int(hits), n, total, by
-    )
+    low, high = rate_interval(hits / effect, n / effect)
+    return Estimate(hits / n, low, high, n, total, answered_by, hits=int(hits))
 
 
-def trend(rows: Sequence[Observation], by: str = "turn") -> ClusteredResult | None:
+def trend(rows: Sequence[Observation], by: str = "turn") -> PairedResult | None:
     """The change of a figure from turn to turn within a case (or by another number, within a cluster)."""
-    own = scored(rows)
-    x = [float(getattr(row, by)) for row in own]
-    return statistics.clustered_slope(
-        [row.cluster for row in own], x, [row.value or 0.0 for row in own]
-    )
+    valued = scored(rows)
+    x = [float(getattr(row, by)) for row in valued]
+    y = [row.value or 0.0 for row in valued]
+    return clustered_slope([row.cluster for row in valued], x, y)
 
 
-def by_turn(rows: Sequence[Observation]) -> dict[int, Figure]:
+def by_turn(rows: Sequence[Observation]) -> dict[int, Estimate]:
     """The figure at each turn."""
-    return {
-        turn: figure_of([row for row in rows if row.turn == turn])
-        for turn in sorted({row.turn for row in rows})
-    }
+    figures = {}
+    for turn in sorted({row.turn for row in rows}):
+        figures[turn] = figure_of([row for row in rows if row.turn == turn])
+    return figures
 
 
-def blindness(rows: Sequence[Observation]) -> Figure:
+def blindness(rows: Sequence[Observation]) -> Estimate:
     """Of the needs that are met where they are commanded, the share that is missed where they are only hinted at.
 
     `rows` are of the figure `need_met`; each cluster is a family of cases in several degrees.
     """
     families: dict[str, dict[int, float | None]] = {}
     tied = set[tuple[str, int]]()
-    for row in rows:  # of several turns that ask for it, all have to meet it
-        own = families.setdefault(row.cluster, {})
-        both = (own.get(row.degree, 1.0), row.value)
-        own[row.degree] = 0.0 if 0.0 in both else None if None in both else 1.0
+    for row in rows:
+        met = families.setdefault(row.cluster, {})
+        values = (met.get(row.degree, 1.0), row.value)
+        met[row.degree] = None if None in values else 1.0
+        if 0.0 in values:  # of several turns that ask for it, all have to meet it
+            met[row.degree] = 0.0
         if row.unscored == TIED:
             tied.add((row.cluster, row.degree))
     missed = list[float]()
@@ -218,9 +213,9 @@ def blindness(rows: Sequence[Observation]) -> Figure:
         command = min(met)
         hint = max(met)
         if command < HINT <= hint and met[command] == 1:
-            missing = met[hint]
-            if missing is not None:
-                missed.append(1 - missing)
+            at_hint = met[hint]
+            if at_hint is not None:
+                missed.append(1 - at_hint)
             elif (family, hint) in tied:
                 ties += 1
     return replace(rate_of(missed, len(families)), tied=ties)
@@ -239,11 +234,11 @@ def equally_demanding(rows: Iterable[Observation]) -> set[str]:
             cases = musts.setdefault(row.cluster, {})
             cases.setdefault(row.item, set()).add(row.place)
             degrees.setdefault(row.cluster, set()).add(row.degree)
-    asked = set[int]().union(*degrees.values())
+    all_degrees = set[int]().union(*degrees.values())
     equal = set[str]()
     for cluster, cases in musts.items():
         counts = {len(places) for places in cases.values()}
-        if len(counts) == 1 and len(asked) > 1 and degrees[cluster] == asked:
+        if len(counts) == 1 and len(all_degrees) > 1 and degrees[cluster] == all_degrees:
             equal.add(cluster)
     return equal
 
@@ -255,59 +250,3 @@ def select(rows: Iterable[Observation], figure: str, arm: str | None = None) -> 
         for row in rows
         if figure in (row.figure, row.figure.partition(".")[0] + ".") and arm in (None, row.arm)
     ]
-
-
-def score(figure: Figure, times: float = 1.0, digits: int = 1, unit: str = "") -> str:
-    """`32.7 (30.1 to 35.2)`, with ties `32.7 (30.1 to 35.2), 4 tied (30.2 to 33.9)`."""
-    value = _value_text(figure, times, digits, unit)
-    return value + _tie_text(figure, times, digits)
-
-
-def _value_text(figure: Figure, times: float, digits: int, unit: str) -> str:
-    if figure.value is None:
-        return NONE
-    return f"{times * figure.value:.{digits}f}{unit}{_ends(figure, times, digits)}"
-
-
-def _tie_text(figure: Figure, times: float, digits: int) -> str:
-    """`, 16 tied (0.0 to 9.1)`: the figure with all of them at 0, and at 1."""
-    if figure.tie_range is None:
-        return ""
-    low, high = figure.tie_range
-    return f", {figure.tied:,} tied ({times * low:.{digits}f} to {times * high:.{digits}f})"
-
-
-def percent(figure: Figure, count: bool = False) -> str:
-    """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`; then ties, as `score`."""
-    hits = ""
-    if count and figure.hits is not None and figure.by != BUNDLED:
-        hits = f", {figure.hits:,} of {figure.n:,}"
-    return _value_text(figure, 100.0, 1, " %") + hits + _tie_text(figure, 100.0, 1)
-
-
-def p_text(p: float) -> str:
-    """A p value with three decimals."""
-    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
-
-
-LEAST_CLUSTERS = 6  # of an interval: with fewer, no sign-flip test reaches p .05
-
-
-def shift(
-    result: ClusteredResult | None, p: float = 1.0, times: float = 100.0, digits: int = 1
-) -> str:
-    """`-5.9 (-9.6 to -2.4), p .001`, with an adjusted p; no interval of few clusters or equal differences."""
-    if result is None:
-        return NONE
-    low = result.low
-    high = result.high
-    known = result.clusters >= LEAST_CLUSTERS and low is not None and high is not None
-    ends = _ends(result, times, digits, "+") if known else ""
-    return f"{times * result.value:+.{digits}f}{ends}, p {p_text(p)}"
-
-
-def _ends(one: Figure | ClusteredResult, times: float, digits: int, sign: str = "") -> str:
-    """The interval; trivial answers are no sample of a model's replies, and have none."""
-    if one.low is None or one.high is None or getattr(one, "by", "") == BUNDLED:
-        return ""
-    return f" ({times * one.low:{sign}.{digits}f} to {times * one.high:{sign}.{digits}f})"

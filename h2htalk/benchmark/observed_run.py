@@ -11,7 +11,7 @@ from h2htalk.benchmark.observations import Observation, is_answered
 from h2htalk.benchmark.raters import PlantedCheck, Raters, raters_of
 from h2htalk.benchmark.run import RunInputs, load_run
 from h2htalk.benchmark.run_facts import latency
-from h2htalk.benchmark.statistics import clusters_of
+from h2htalk.benchmark.statistics.averages import clusters_of
 from h2htalk.benchmark.studies.conversations import Study, StudyFolder
 from h2htalk.benchmark.studies.judge_agreement import Pair, answered_pairs
 from h2htalk.benchmark.studies.run_study import load_study

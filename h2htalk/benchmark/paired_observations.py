@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from h2htalk.benchmark import statistics
 from h2htalk.benchmark.observations import Observation, scored
 from h2htalk.benchmark.raters import CODE, PEOPLE, kinds_of
-from h2htalk.benchmark.statistics import ClusteredResult
+from h2htalk.benchmark.statistics.averages import Difference, PairedResult, paired_result
 
 VIOLATION = "violation"
 
@@ -39,11 +38,11 @@ def pair(first: Sequence[Observation], second: Sequence[Observation]) -> PairedO
     pairs = list[tuple[Observation, Observation]]()
     unlike = list[tuple[Observation, Observation]]()
     for row in scored(second):
-        other = before.get(row.key)
-        if other is None:
+        earlier = before.get(row.key)
+        if earlier is None:
             continue
-        chosen = pairs if is_comparable(other, row) else unlike
-        chosen.append((other, row))
+        chosen = pairs if is_comparable(earlier, row) else unlike
+        chosen.append((earlier, row))
     return PairedObservations(pairs=tuple(pairs), unlike=tuple(unlike))
 
 
@@ -62,19 +61,11 @@ def is_comparable(first: Observation, second: Observation) -> bool:
     return first.figure != VIOLATION or PEOPLE not in kinds[0] | kinds[1]
 
 
-def difference(
-    first: Sequence[Observation], second: Sequence[Observation]
-) -> ClusteredResult | None:
+def difference(first: Sequence[Observation], second: Sequence[Observation]) -> PairedResult | None:
     """The mean of the second minus the first at the places that both have, tested as `compare` tests runs.
 
     None where there is no such place.
     """
-    differences = [
-        statistics.Difference("", cluster, value) for cluster, value in pair(first, second).shifts
-    ]
-    if not differences:
-        return None
-    result = statistics.paired_result(differences)
-    return ClusteredResult(
-        result.mean, result.low, result.high, result.p(), result.items, result.clusters
-    )
+    shifts = pair(first, second).shifts
+    differences = [Difference("", cluster, shift) for cluster, shift in shifts]
+    return paired_result(differences) if differences else None

@@ -35,7 +35,7 @@ from h2htalk.benchmark.report.table_files import TABLES, write_facts, write_tabl
 from h2htalk.benchmark.run import UNKNOWN, RunInputs, RunWriter, load_run, read_run_data
 from h2htalk.benchmark.run_facts import answer_warnings, collect_facts, read_sessions
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics import RULE
+from h2htalk.benchmark.statistics.averages import RULE
 from h2htalk.benchmark.summarize import (
     Scored,
     count_outcomes,

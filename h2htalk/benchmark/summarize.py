@@ -24,8 +24,7 @@ from h2htalk.benchmark.metrics.composite import (
 )
 from h2htalk.benchmark.replies.reply_endings import count_endings
 from h2htalk.benchmark.run_facts import RunFacts
-from h2htalk.benchmark.statistics import (
-    Cell,
+from h2htalk.benchmark.statistics.averages import (
     Difference,
     Row,
     aggregate,
@@ -34,6 +33,7 @@ from h2htalk.benchmark.statistics import (
     null_class,
     paired_figures,
 )
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.summary import (
     JUDGE_WARNING,
     JudgeFigures,
@@ -401,7 +401,7 @@ def score_rows(
 
 def slices_of(
     scenarios: Sequence[Scenario], scores: Scores, value_of: ValueOf
-) -> dict[str, dict[str, Cell]]:
+) -> dict[str, dict[str, Estimate]]:
     """Return a cell for each value of each tag, and for each language."""
     values = [(scenario, value_of(scenario, scores[scenario.id])) for scenario in scenarios]
     slices = {}
@@ -415,13 +415,13 @@ def slices_of(
 
 def metric_means(
     scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scores: Scores
-) -> dict[str, dict[str, Cell]]:
+) -> dict[str, dict[str, Estimate]]:
     """Return a cell for each metric of each subtask, by subtask and metric.
 
     SS covers the items that have S. A metric without any value is left out, unless it is lexical. The lexical mean
     without typography is a row of its own (`ScoreRows`).
     """
-    cells: dict[str, dict[str, Cell]] = defaultdict(dict)
+    cells: dict[str, dict[str, Estimate]] = defaultdict(dict)
     for metric in all_columns(scores[scenario.id].metrics for scenario in scenarios):
         if metric == LEXICAL_FOLDED:
             continue

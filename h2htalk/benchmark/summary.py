@@ -12,7 +12,8 @@ from pkgutil import resolve_name
 from typing import Any, Literal
 
 from h2htalk.benchmark.run_facts import RunFacts
-from h2htalk.benchmark.statistics import Cell, NullClass, Row
+from h2htalk.benchmark.statistics.averages import NullClass, Row
+from h2htalk.benchmark.statistics.estimates import Estimate, stored_fields
 from h2htalk.chat.prices import Totals
 from h2htalk.data.model_names import without_path
 from h2htalk.data.records import read_record
@@ -84,12 +85,12 @@ class JudgeFigures:
     failed: int
     unscored: Mapping[str, int]
     ratings: Row
-    points: Mapping[str, Cell]
+    points: Mapping[str, Estimate]
     queue: Mapping[str, int]
     items: int
     unread: Mapping[str, str] = field(default_factory=dict)
     disagreement: float | None = None
-    corrected: Mapping[str, Cell] = field(default_factory=dict)
+    corrected: Mapping[str, Estimate] = field(default_factory=dict)
     correction: str = ""
     declined: Mapping[str, int] = field(default_factory=dict)
     unknown_reasons: Mapping[str, int] = field(default_factory=dict)
@@ -139,8 +140,8 @@ class Summary:
     languages: tuple[str, ...]
     s_languages: tuple[str, ...]
     rows: ScoreRows
-    metrics: Mapping[str, Mapping[str, Cell]]
-    slices: Mapping[str, Mapping[str, Cell]]
+    metrics: Mapping[str, Mapping[str, Estimate]]
+    slices: Mapping[str, Mapping[str, Estimate]]
     baselines: Mapping[str, ScoreRows]
     reached: Mapping[str, tuple[str, ...]]
     violations: Mapping[str, int]
@@ -191,7 +192,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `summary.json` holds; how the run was answered is in `run.json`."""
-        record = asdict(replace(self, costs={}))
+        record = asdict(replace(self, costs={}), dict_factory=stored_fields)
         del record["run_facts"]
         costs = {stage: totals.to_dict() for stage, totals in self.costs.items()}
         return record | {

@@ -14,17 +14,17 @@ from threading import Event, Thread
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 
+from h2htalk.benchmark.estimate_text import format_percent, format_with_interval
 from h2htalk.benchmark.evaluate import GENERATE
 from h2htalk.benchmark.judge.judgements import JUDGEMENTS, outcome_of
 from h2htalk.benchmark.metrics.composite import Metrics, score_answers, whole_mean
-from h2htalk.benchmark.observations import LOGGED, Observation, effect_of, percent, rate_of
+from h2htalk.benchmark.observations import LOGGED, Observation, effect_of, rate_of
 from h2htalk.benchmark.planted.draw import read_planted
-from h2htalk.benchmark.report.cell_text import format_with_interval
 from h2htalk.benchmark.report.cost_tables import cost_lines
 from h2htalk.benchmark.report.run_tables import most_first
 from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import RunInputs, read_run_data
-from h2htalk.benchmark.statistics import aggregate
+from h2htalk.benchmark.statistics.averages import aggregate
 from h2htalk.benchmark.studies.conversations import Study
 from h2htalk.benchmark.studies.points.judge_requests import OpenReply, open_replies
 from h2htalk.benchmark.studies.run_study import read_study, stored_replies
@@ -230,7 +230,7 @@ class Follower:
         if points:
             hits = [row.value or 0.0 for row in points]
             rate = rate_of(hits, len(points), effect=effect_of(points))
-            yield f"judge's points met so far: {percent(rate, count=True)}"
+            yield f"judge's points met so far: {format_percent(rate, count=True)}"
 
     def lines(self) -> list[str]:
         """Return everything but the last reply."""

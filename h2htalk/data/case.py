@@ -205,7 +205,7 @@ def turn_scenarios(case: Case) -> Iterator[Scenario]:
 
     Its history is the script before the turn, with the references as the companion's words; the first turn of a later
     session says how many days have passed. Its id is `CASE/sN.tM`, its metadata the study, kind, degree, and place;
-    turns of one family of cases are one cluster (`benchmark.statistics.clusters_of`).
+    turns of one family of cases are one cluster (`benchmark.statistics.averages.clusters_of`).
     """
     risk: Risk = "high" if case.study == "high_risk" else "none"
     history = list(case.history)

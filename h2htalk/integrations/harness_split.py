@@ -17,7 +17,7 @@ from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.score_run import metric_keys, open_metrics
-from h2htalk.benchmark.statistics import aggregate
+from h2htalk.benchmark.statistics.averages import aggregate
 from h2htalk.data.responses import Answers, Response
 from h2htalk.data.scenario import TAGS, Scenario
 from h2htalk.data.splits import load_split

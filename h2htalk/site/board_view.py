@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.report.cell_text import PERCENT, items_text, value_text
+from h2htalk.benchmark.estimate_text import PERCENT, items_text, value_text
 from h2htalk.benchmark.report.charts import clipped
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.site.board_charts import board_charts

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from h2htalk.benchmark.report.charts import Mark
 from h2htalk.benchmark.report.table2 import TableRow
-from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.chat.prices import Totals, add, dollars_text, sum_totals
 from h2htalk.site.context import Words
 from h2htalk.text.tables import NONE, Table
@@ -20,25 +20,25 @@ _FIGURE = Markup('{} <span class="ends below">{}</span>')
 _STATE = Markup(' <span class="state">{}</span>')
 
 
-def mark_of(label: str, cell: Cell | None, **options: Any) -> Mark:
+def mark_of(label: str, cell: Estimate | None, **options: Any) -> Mark:
     """Return the mark of a figure in a chart; `options` are fields of `Mark`."""
     if cell is None:
         return Mark(label, None, **options)
     return Mark(label, cell.value, cell.low, cell.high, **options)
 
 
-def figure_texts(cell: Cell | None) -> tuple[str, str]:
+def figure_texts(cell: Estimate | None) -> tuple[str, str]:
     """Return the value and the interval of a figure as texts."""
     return mark_of("", cell).figures
 
 
-def figure_columns(cell: Cell | None) -> tuple[str, Markup]:
+def figure_columns(cell: Estimate | None) -> tuple[str, Markup]:
     """Return the value and the interval of a figure for two columns of a page's table."""
     value, interval = figure_texts(cell)
     return value, INTERVAL.format(interval)
 
 
-def figure_cell(cell: Cell | None) -> Markup:
+def figure_cell(cell: Estimate | None) -> Markup:
     """Return a figure with its interval below it, for one column of a page's table."""
     return _FIGURE.format(*figure_texts(cell))
 

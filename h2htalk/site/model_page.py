@@ -8,10 +8,15 @@ from typing import Any
 
 from markupsafe import Markup
 
+from h2htalk.benchmark.estimate_text import (
+    PERCENT,
+    format_interval,
+    format_p,
+    items_text,
+    value_text,
+)
 from h2htalk.benchmark.metrics.composite import all_columns
-from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report import notes, run_tables
-from h2htalk.benchmark.report.cell_text import PERCENT, items_text, value_text
 from h2htalk.benchmark.report.charts import clipped, interval_plot
 from h2htalk.benchmark.report.table2 import ALL_COLUMNS, table_row
 from h2htalk.benchmark.summary import Summary
@@ -163,18 +168,24 @@ def _pairs(entry: Entry, board: Board, words: Words) -> Table:
         column = opponent.column
         if compared is None or row is None or column is None or column == row:
             continue
-        difference = float(compared.means[row] - compared.means[column])
-        interval = ""
+        difference = compared.means[row] - compared.means[column]
+        limits = None
         if compared.low is not None and compared.high is not None:
-            interval = words["range"].format(
-                low=compared.low[row, column], high=compared.high[row, column]
-            )
+            limits = (compared.low[row, column], compared.high[row, column])
+        interval = format_interval(limits, "+.2f", separator=words["range"])
         verdict = "same"
         if compared.apart[row, column]:
             verdict = "better" if difference > 0 else "worse"
         link = _LINK.format(opponent.source.key, clipped(opponent.source.label, LONGEST))
-        p = p_text(float(compared.p[row, column]))
-        rows.append([link, f"{difference:+.2f}", INTERVAL.format(interval), p, words[verdict]])
+        rows.append(
+            [
+                link,
+                f"{difference:+.2f}",
+                INTERVAL.format(interval),
+                format_p(compared.p[row, column]),
+                words[verdict],
+            ]
+        )
     return worded_table(words, "other difference interval p verdict", rows)
 
 

@@ -7,18 +7,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from h2htalk.benchmark.observations import (
-    Figure,
-    Observation,
-    figure_of,
-    percent,
-    read_observations,
-    select,
-)
+from h2htalk.benchmark.estimate_text import format_percent, format_with_interval
+from h2htalk.benchmark.observations import Observation, figure_of, read_observations, select
 from h2htalk.benchmark.observed_run import MEMORY_DEFAULT
-from h2htalk.benchmark.report.cell_text import format_with_interval
 from h2htalk.benchmark.report.run_tables import main_title
 from h2htalk.benchmark.report.table2 import main_row
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.conversations import Study
 from h2htalk.benchmark.studies.report.memory_tables import COLUMNS
 from h2htalk.benchmark.studies.report.study_tables import name_of, title_of
@@ -178,12 +172,12 @@ def _study(path: Path) -> Facts:
     if facts["state"] == "complete":
         what, _, figure = headline(study, read_observations(study.folder.scores(study.signature)))
         facts["scored"] = f"{figure.n:,} of {figure.total:,}"
-        facts["figure"] = f"{what}: {percent(figure)}"
+        facts["figure"] = f"{what}: {format_percent(figure)}"
         facts["state"] = "incomplete" if study.folder.read_summary()["failed"] else "complete"
     return facts
 
 
-def headline(study: Study, rows: Sequence[Observation]) -> tuple[str, str, Figure]:
+def headline(study: Study, rows: Sequence[Observation]) -> tuple[str, str, Estimate]:
     """The figure that a study is named by, its arm (the first, or the whole history of memory) and what it is."""
     name = HEADLINES[study.spec.study]
     arms = study.spec.arms

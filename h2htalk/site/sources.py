@@ -80,7 +80,9 @@ def read_sources(paths: Sequence[Path], prompts: Sequence[Path] = ()) -> Sources
             signed = RunFolder(path).signature().protocol.get("prompts", "")
             asked_with.add(signed)
             run = load_run(path, named.get(signed))
-            runs.setdefault(_key(run.data.folder, run.summary.model, run.summary.judging), run)
+            runs.setdefault(
+                _key(run.data.folder, run.summary.model, run.summary.to_dict()["judging"]), run
+            )
         elif kind == "study":
             result = load_study(path)
             studies.setdefault(_key(result.study.folder, result.model, result.judge), result)

@@ -10,18 +10,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.observations import (
-    Figure,
-    Observation,
-    by_turn,
-    figure_of,
-    percent,
-    select,
-    tied_in,
-)
+from h2htalk.benchmark.estimate_text import format_percent
+from h2htalk.benchmark.observations import Observation, by_turn, figure_of, select, tied_in
 from h2htalk.benchmark.raters import describe_raters, raters_of
 from h2htalk.benchmark.report.charts import clipped
 from h2htalk.benchmark.report.study_charts import line_chart, radar
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.points.point_answers import TRIVIAL_ARMS
 from h2htalk.benchmark.studies.report.instruction_tables import radar_axes
 from h2htalk.benchmark.studies.report.raters_tables import answered_by
@@ -34,7 +28,7 @@ from h2htalk.site.runs import HEADLINES, headline
 from h2htalk.site.sources import Sources
 from h2htalk.text.tables import NONE, Table
 
-# As `observations.score` writes ties.
+# As `estimate_text.format_figure` writes ties.
 _TIED = re.compile(r", (?P<number>[\d,]+) tied \((?P<low>[\d.]+) to (?P<high>[\d.]+)\)")
 MODELS = 6  # of a chart: colours that are told apart, on a dark ground too
 _LINK = Markup('<a href="studies/{}.html">{}</a>')
@@ -51,8 +45,8 @@ def study_list(sources: Sources, words: Words) -> Table:
             if row.arm == arm and row.figure.startswith("must."):
                 done.append(row)
         title_parts = [_translate(part, words) for part in title.split(", ")]
-        value = percent(figure, count=True)
-        completed = percent(figure_of(done), count=True)
+        value = format_percent(figure, count=True)
+        completed = format_percent(figure_of(done), count=True)
         scored = f"{figure.n:,}/{figure.total:,}"
         texts = [_translate_ties(cell, words) for cell in (value, completed)]
         line = [_LINK.format(key, label), words["kinds"][kind], clipped(result.cases, 120)]
@@ -197,8 +191,8 @@ def _turn_charts(
 
 
 def _sheets(
-    rows: Mapping[str, Sequence[Observation]], figures: Mapping[str, Mapping[Any, Figure]]
-) -> Iterator[tuple[int, dict[str, Mapping[Any, Figure]], list[str]]]:
+    rows: Mapping[str, Sequence[Observation]], figures: Mapping[str, Mapping[Any, Estimate]]
+) -> Iterator[tuple[int, dict[str, Mapping[Any, Estimate]], list[str]]]:
     """Yield the number of each chart, the figures of its models, and who answered them."""
     labels = []
     for label, by_key in figures.items():
@@ -211,19 +205,19 @@ def _sheets(
 
 
 def _figure_table(
-    series: Mapping[str, Mapping[Any, Figure]], words: Words, first: str, prefix: str = ""
+    series: Mapping[str, Mapping[Any, Estimate]], words: Words, first: str, prefix: str = ""
 ) -> Table:
     """Return a row for each model and a column for each turn or axis."""
     keys = list(dict.fromkeys(chain.from_iterable(series.values())))
     lines = []
     for label, figures in series.items():
-        texts = [percent(figures[key]) if key in figures else NONE for key in keys]
+        texts = [format_percent(figures[key]) if key in figures else NONE for key in keys]
         lines.append((label, *(_translate_ties(text, words) for text in texts)))
     headings = [_translate(f"{prefix}{key}", words) for key in keys]
     return Table("", (first, *headings), lines)
 
 
-def _chart_text(text: str, series: Mapping[str, Mapping[Any, Figure]], words: Words) -> str:
+def _chart_text(text: str, series: Mapping[str, Mapping[Any, Estimate]], words: Words) -> str:
     """Return what a chart shows, and where people are tied what that means."""
     figures = chain.from_iterable(by_key.values() for by_key in series.values())
     return f"{text} {words['ties_says']}" if any(figure.tied for figure in figures) else text

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from h2htalk.benchmark.statistics import clusters_of
+from h2htalk.benchmark.statistics.averages import clusters_of
 from h2htalk.data.case import Case
 from h2htalk.data.languages import RECORDS
 from h2htalk.data.scenario import Dialogue, Persona, Scenario, bundled_personas

@@ -22,7 +22,7 @@ from h2htalk.benchmark.metrics.composite import (
 from h2htalk.benchmark.report.leaderboard import labels_of
 from h2htalk.benchmark.run import Run, RunInputs
 from h2htalk.benchmark.run_facts import RunFacts
-from h2htalk.benchmark.statistics import Values
+from h2htalk.benchmark.statistics.sign_flips import Values
 from h2htalk.benchmark.summarize import Scored, summarize
 from h2htalk.benchmark.summary import RunCounts, Summary
 from h2htalk.chat.prices import Totals

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from h2htalk.benchmark import statistics
 from h2htalk.benchmark import summarize as summaries
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.composite import (
@@ -25,7 +24,9 @@ from h2htalk.benchmark.replies.reply_endings import count_endings, ending_warnin
 from h2htalk.benchmark.report.page_items import ItemView
 from h2htalk.benchmark.run import Run, RunInputs
 from h2htalk.benchmark.run_facts import RunFacts, answer_warnings
-from h2htalk.benchmark.statistics import Cell, Difference, NullClass
+from h2htalk.benchmark.statistics import averages
+from h2htalk.benchmark.statistics.averages import Difference, NullClass, paired_figures
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.summarize import Scored
 from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, Usage
@@ -54,7 +55,7 @@ def same_values(
 def score_rows_of_values(
     values: Values, measure: Measure = "s", null: NullClass | None = None
 ) -> ScoreRows:
-    row = statistics.aggregate((name, v) for name, vs in values.items() for v in vs)
+    row = averages.aggregate((name, v) for name, vs in values.items() for v in vs)
     return ScoreRows(row if measure == "s" else None, row, row, null)
 
 
@@ -70,9 +71,7 @@ def reached_in(values: Values, baseline: Values) -> tuple[str, ...]:
         for i, (n, v, b) in enumerate(pairs)
         if v is not None and b is not None
     ]
-    return tuple(
-        key for key, result in statistics.paired_figures(found).items() if not result.is_above_zero
-    )
+    return tuple(key for key, result in paired_figures(found).items() if not result.is_above_zero)
 
 
 def made_summary(
@@ -90,10 +89,10 @@ def made_summary(
     values = same_values(0.4) if values is None else values
     baselines = baselines or {}
     flat = [v for vs in values.values() for v in vs]
-    risks = statistics.aggregate_slices(("none" if i else "high", v) for i, v in enumerate(flat))
+    risks = averages.aggregate_slices(("none" if i else "high", v) for i, v in enumerate(flat))
     both = {name: len(vs) for name, vs in values.items()}
     metrics = {
-        name: {m: Cell(x, x - 1, x + 1, n, n) for m, x in METRICS.items()}
+        name: {m: Estimate(x, x - 1, x + 1, n, n) for m, x in METRICS.items()}
         for name, n in both.items()
     }
     fields: dict[str, Any] = {

@@ -47,11 +47,11 @@ def main(repetitions: int, slow: int) -> None:
                 if at < slow:
                     ends["cje"].append(cje_mean(f, y[:n])[2:])
                 labels = {at: float(y[at]) for at in draw_labels(scores, n, seed)}
-                found = stratified(scores, labels, strata_of(scores, seed))
-                ends["stratified"].append((found.low or 0.0, found.high or 0.0))
+                stratified_mean = stratified(scores, labels, strata_of(scores, seed))
+                ends["stratified"].append(stratified_mean.population.interval or (0.0, 0.0))
                 # Items are exchangeable: the first n are a simple random sample.
-                found = regression(scores, dict(enumerate(y[:n].tolist())))
-                ends["regression"].append((found.low or 0.0, found.high or 0.0))
+                regression_mean = regression(scores, dict(enumerate(y[:n].tolist())))
+                ends["regression"].append(regression_mean.population.interval or (0.0, 0.0))
             hits = {
                 key: np.mean([low <= truth <= high for low, high in own])
                 for key, own in ends.items()

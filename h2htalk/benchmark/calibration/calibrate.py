@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
 from h2htalk.benchmark.calibration.corrected_mean import (
-    CorrectedMean,
+    CorrectedEstimates,
     JudgedItem,
     regression,
     stratified,
@@ -43,13 +44,13 @@ from h2htalk.benchmark.judge.judgements import (
 )
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import apply_judgements
-from h2htalk.benchmark.statistics import (
-    Cell,
-    Values,
+from h2htalk.benchmark.statistics.averages import (
     cluster_bootstrap,
     design_effect,
     rank_correlation,
 )
+from h2htalk.benchmark.statistics.estimates import Estimate, stored_fields
+from h2htalk.benchmark.statistics.sign_flips import Values
 from h2htalk.data.files import write_sealed
 from h2htalk.data.responses import Response
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
@@ -87,11 +88,11 @@ def agreements(items: Sequence[JudgedItem]) -> list[Finding]:
     names, at = np.unique(np.array(clusters), return_inverse=True)
     found = {
         "weighted kappa": cluster_bootstrap(
-            len(names), lambda weights: weighted_kappa(whole, weights[:, at])
+            len(names), lambda weights: weighted_kappa(whole, weights[:, at]), len(items)
         ),
         "Spearman": rank_correlation([(clusters, sides)]),
     }
-    return [Finding(name, *one, len(items), "draws of items") for name, one in found.items()]
+    return [Finding(name, *one.fields[:4], "draws of items") for name, one in found.items()]
 
 
 def weighted_kappa(sides: Values, weights: Values) -> Values:
@@ -148,13 +149,30 @@ class Correction:
     labels: int
     items: int
     estimator: str
-    mean: CorrectedMean | None = None
+    mean: CorrectedEstimates | None = None
 
     def ends(self) -> list[float | None]:
         """The corrected mean, its interval over these items and that over such items, from 0 to 5."""
-        m = self.mean
-        found = (m.value, m.low_here, m.high_here, m.low, m.high) if m else (None,) * 5
+        if self.mean is None:
+            return [None] * 5
+        found = (*self.mean.sample.fields[:3], *self.mean.population.fields[1:3])
         return [None if end is None else min(5.0, max(0.0, end)) for end in found]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        if self.mean is None:
+            return asdict(self)
+        population, sample = self.mean
+        mean = {
+            "value": population.value,
+            "low": population.low,
+            "high": population.high,
+            "low_here": sample.low,
+            "high_here": sample.high,
+            "labels": self.labels,
+            "items": self.items,
+        }
+        return asdict(self) | {"mean": mean}
 
 
 def correct(
@@ -199,18 +217,22 @@ def correct(
             raise ValueError(
                 "nobody knows which items the labels leave out: draw them with `plan-labels`, or --random-sample"
             )
-        if mean.low is None:
+        if mean.population.interval is None:
             raise ValueError(
                 "the judges' error is the same on all labelled items, so its spread is not known"
             )
     except ValueError as error:
         return Correction(group, figure, own, *n, str(error))
-    ends = (mean.low, mean.high, mean.low_here, mean.high_here)
-    low, high, low_here, high_here = (None if end is None else scale * end for end in ends)
+    sample = _scaled(mean.sample, scale)
     if not all(items[at].whole for at in errors):  # answers that nobody rated vary within an item
-        low_here = high_here = None
-    mean = CorrectedMean(scale * mean.value, low, high, low_here, high_here, *n)
+        sample = replace(sample, low=None, high=None)
+    mean = CorrectedEstimates(_scaled(mean.population, scale), sample)
     return Correction(group, figure, own, *n, estimator, mean)
+
+
+def _scaled(estimate: Estimate, scale: float) -> Estimate:
+    value, low, high = (None if x is None else scale * x for x in estimate.fields[:3])
+    return replace(estimate, value=value, low=low, high=high)
 
 
 def _corrections(
@@ -258,7 +280,9 @@ class Calibration:
     def to(self, format: str) -> str:
         """Return it as `json`, or for the terminal: agreement and error, then the means that people would give."""
         if format == "json":
-            return json.dumps(asdict(self), ensure_ascii=False, indent=2)
+            corrections = [correction.to_dict() for correction in self.corrections]
+            record = asdict(self) | {"corrections": corrections}
+            return json.dumps(record, ensure_ascii=False, indent=2)
         raters = f" by {counted(self.annotators, 'annotator')}" if self.annotators else ""
         labelled = f"{self.labelled} of {counted(self.items, 'judged item')} labelled{raters}; drawn {self.drawn}"
         rows: list[tuple[str | float | None, ...]] = []
@@ -334,16 +358,18 @@ def calibrate_judge(path: Path, human: Path, *, random_sample: bool = False) -> 
     cells = {}
     correction = "no item of levels I to III has S and a judge's rating"
     for one in found.corrections:
-        value, _, _, *ends = one.ends()
+        value, _, _, low, high = one.ends()
         if one.figure == "J" and value is not None:
-            low, high = (20 * (end or 0.0) for end in ends)
-            cells[one.group] = Cell(20 * value, low, high, one.labels, one.items)
+            cells[one.group] = _scaled(Estimate(value, low, high, one.labels, one.items), 20)
         if (one.group, one.figure) == (ALL_LEVELS, "J"):
             refused = "refused: " if one.mean is None else ""
             correction = f"{refused}{one.estimator}, {counted(one.labels, 'label')} of {counted(one.items, 'item')}"
     write_sealed(
         path / CORRECTED,
-        asdict(CorrectedCells(hash_of(run.judging, run.ratings), correction, cells)),
+        asdict(
+            CorrectedCells(hash_of(run.judging, run.ratings), correction, cells),
+            dict_factory=stored_fields,
+        ),
     )
     apply_judgements(path)
     return found

@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import fmean, variance
+from typing import NamedTuple
 
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.distributions import t_quantile
 from h2htalk.errors import counted
 
@@ -24,18 +26,16 @@ CUTS = (
 )  # ranks by judge score at which strata end: rare large errors lie among the low scores
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectedMean:
-    """A mean on the labels' scale with its 95 % intervals, None where the labels' errors do not vary: `low`, `high` of
-    the mean over items of this kind (the safe default), `low_here`, `high_here` of that of these very items."""
+class CorrectedEstimates(NamedTuple):
+    """A mean on the labels' scale, over n labelled of so many items; without intervals where the errors do not vary.
 
-    value: float
-    low: float | None
-    high: float | None
-    low_here: float | None
-    high_here: float | None
-    labels: int
-    items: int
+    Attributes:
+        population: with the interval of the mean over items of this kind, the safe default.
+        sample: with that of the mean of these very items.
+    """
+
+    population: Estimate
+    sample: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def stratified(
     labels: Mapping[int, float],
     strata: Sequence[object],
     effect: float = 1.0,
-) -> CorrectedMean:
+) -> CorrectedEstimates:
     """Correct the judge's mean by the mean error in each stratum, which needs two labels or all.
 
     Args:
@@ -140,7 +140,7 @@ def regression(
     labels: Mapping[int, float],
     known: Sequence[float] | None = None,
     effect: float = 1.0,
-) -> CorrectedMean:
+) -> CorrectedEstimates:
     """Correct by the regression of labels on the judge's scores, slope 0 to 1; residuals are those of a left-out label.
 
     Args:
@@ -174,7 +174,7 @@ def regression(
 
 def _corrected(
     value: float, spread: float, df: int, beyond: float, labels: int, items: int
-) -> CorrectedMean:
+) -> CorrectedEstimates:
     """The mean with the interval over items of this kind, and that over these items, which is never the wider one.
 
     `spread`, `df`: the variance of the correction and its degrees of freedom, pooled over strata; `beyond`: the
@@ -182,11 +182,13 @@ def _corrected(
     known of the other items, so that there is no interval.
     """
     if labels < items and not spread:
-        return CorrectedMean(value, None, None, None, None, labels, items)
+        unknown = Estimate(value, None, None, labels, items)
+        return CorrectedEstimates(population=unknown, sample=unknown)
     here = t_quantile(df) * math.sqrt(spread) if spread else 0.0
     parts = (spread**2 / df if spread else 0.0) + beyond**2 / (labels - 1)
     over = t_quantile((spread + beyond) ** 2 / parts) * math.sqrt(spread + beyond) if parts else 0.0
     over = max(here, over)
-    return CorrectedMean(
-        value, value - over, value + over, value - here, value + here, labels, items
+    return CorrectedEstimates(
+        population=Estimate(value, value - over, value + over, labels, items),
+        sample=Estimate(value, value - here, value + here, labels, items),
     )

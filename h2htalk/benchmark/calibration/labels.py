@@ -26,7 +26,7 @@ from h2htalk.benchmark.judge.judgements import (
 )
 from h2htalk.benchmark.judge.rubric import HIGHEST, PLAN_QUALITIES, QUALITIES, qualities_of
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics import clusters_of
+from h2htalk.benchmark.statistics.averages import clusters_of
 from h2htalk.data.files import read_sealed, write_sealed, write_text
 from h2htalk.data.imports.csv_rows import read_rows
 from h2htalk.data.records import read_record

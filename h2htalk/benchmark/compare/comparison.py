@@ -23,11 +23,10 @@ from h2htalk.benchmark.compare.scored_items import (
     read_log_items,
     share_reducer,
 )
+from h2htalk.benchmark.estimate_text import format_interval, format_p
 from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED
-from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report.charts import Mark, interval_plot
-from h2htalk.benchmark.sign_flips import NO_INTERVAL
-from h2htalk.benchmark.statistics import (
+from h2htalk.benchmark.statistics.averages import (
     Difference,
     PairedResult,
     detectable_difference,
@@ -38,6 +37,7 @@ from h2htalk.benchmark.statistics import (
     paired_figures,
     paired_result,
 )
+from h2htalk.benchmark.statistics.sign_flips import NO_INTERVAL
 from h2htalk.data.files import write_text
 from h2htalk.data.imports.opencompass_folder import is_opencompass
 from h2htalk.data.settings import AnyPath, as_path
@@ -127,7 +127,7 @@ class Comparison:
 
 def compare(
     reference: AnyPath,
-    *others: AnyPath,
+    *compared: AnyPath,
     metric: str | Sequence[str] | None = None,
     scale: str | Sequence[str] = "0-1",
 ) -> Comparison:
@@ -135,7 +135,7 @@ def compare(
 
     Args:
         reference: the folder of a run or study, or a log of another harness (forms: docs/reference/comparisons.md).
-        others: one or more of them.
+        compared: one or more of them.
         metric: `s`, `lexical`, a column of the scores or `compliance`; None for what the main tables show. Of a log:
             the name of its metric, None for the only one; of a study `FIGURE` or `ARM/FIGURE`. A list has one for each.
         scale: `LOW-HIGH` of logs' values, which are compared on 0-100. A list has one for each log.
@@ -152,9 +152,9 @@ def compare(
             metrics; the runs have no item in common; a log's value is outside its scale.
         DataError: a path is neither a scored run nor a log.
     """
-    if not others:
+    if not compared:
         raise ConfigError("name at least two runs: the reference, and those to compare with it")
-    paths = [as_path(path, "runs") for path in [reference, *others]]
+    paths = [as_path(path, "runs") for path in [reference, *compared]]
     metrics = _for_each(metric, len(paths), "--metric")
     logs = [path for path in paths if not path.is_dir() or is_opencompass(path)]
     scales = dict(zip(logs, _for_each(scale, len(logs), "--scale"), strict=True))
@@ -164,12 +164,10 @@ def compare(
         )
     runs = []
     for path, name in counted_items("reading runs", list(zip(paths, metrics, strict=True))):
-        run = (
-            read_log_items(path, name, scales[path])
-            if path in scales
-            else read_folder_items(path, name)
-        )
-        runs.append(run)
+        if path in scales:
+            runs.append(read_log_items(path, name, scales[path]))
+        else:
+            runs.append(read_folder_items(path, name))
     if len({run.label for run in runs}) < len(runs):
         runs = [
             replace(run, label=f"{run.label} in {path.name}")
@@ -178,9 +176,9 @@ def compare(
     return compare_items(runs, by_metric=metric is not None)
 
 
-def _for_each(given: Text | Sequence[Text], number: int, option: str) -> Sequence[Text]:
+def _for_each(words: Text | Sequence[Text], number: int, option: str) -> Sequence[Text]:
     """One value for each: a single one is of all."""
-    values = [given] if given is None or isinstance(given, str) else given
+    values = [words] if words is None or isinstance(words, str) else words
     if len(values) not in (1, number):
         raise ConfigError(
             f"{option} is given {len(values)} times; name one for all, or one for each of {number}"
@@ -190,26 +188,27 @@ def _for_each(given: Text | Sequence[Text], number: int, option: str) -> Sequenc
 
 def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     """Compare runs that were read; `by_metric`: their protocols may differ where the metric's meaning does not."""
-    a, *others = runs
-    for b in others:
-        one, other = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
+    a, *compared = runs
+    for b in compared:
+        metric_a, metric_b = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
         foreign = bool(a.harness or b.harness)
-        unlike = one != other and not (
-            by_metric and foreign and not {one, other} <= {*METRIC_NAMES}
-        )
+        is_allowed = by_metric and foreign and not {metric_a, metric_b} <= {*METRIC_NAMES}
+        unlike = metric_a != metric_b and not is_allowed
         if not foreign and not (unlike and by_metric):
-            of_metric = differing_keys(a.meaning(), b.meaning())
-            if different := of_metric if by_metric else a.signature.differing(b.signature):
-                differ = (
-                    f"they differ in {', '.join(different)}{_advice(a, b, different, by_metric)}"
+            different = a.signature.differing(b.signature)
+            if by_metric:
+                different = differing_keys(a.meaning(), b.meaning())
+            if different:
+                keys = f"{', '.join(different)}{_advice(a, b, different, by_metric)}"
+                raise ConfigError(
+                    f"{a.label} and {b.label} cannot be compared; they differ in {keys}"
                 )
-                raise ConfigError(f"{a.label} and {b.label} cannot be compared; {differ}")
         if unlike:
             raise ConfigError(
                 f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}: a difference of two metrics says "
                 "nothing; name the same metric of both, once for each run and log: --metric A --metric B"
             )
-    pairs = [_pair(a, b) for b in counted_items("comparing runs", others)]
+    pairs = [_pair(a, b) for b in counted_items("comparing runs", compared)]
     adjusted: dict[tuple[int, str], float] = {}
     # p is adjusted for all figures of a family in all pairs.
     for family in (CELLS, AVERAGES, HEADLINE):
@@ -222,9 +221,8 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
             }
         )
     for n, pair in enumerate(pairs):
-        pairs[n] = replace(
-            pair, rows=tuple(replace(r, p_holm=adjusted.get((n, r.key), 1.0)) for r in pair.rows)
-        )
+        rows = [replace(row, p_holm=adjusted.get((n, row.key), 1.0)) for row in pair.rows]
+        pairs[n] = replace(pair, rows=tuple(rows))
     return Comparison(
         a, tuple(pairs), {run.label: figures for run in runs if (figures := _by_sample(run))}
     )
@@ -233,7 +231,7 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
 def _advice(a: ScoredItems, b: ScoredItems, different: Sequence[str], by_metric: bool) -> str:
     """Say what makes two runs comparable whose protocols differ in these keys; nothing where nothing does."""
     studies = any("study" in run.signature.protocol for run in (a, b))
-    keys = {one.partition(" ")[0] for one in different}
+    keys = {key.partition(" ")[0] for key in different}
     score = "h2htalk study score RUN" if studies else "h2htalk score RUN"
     if FILTERED_KEY in keys:
         return f"; give both one rule for filtered replies: {score} --filtered RULE"
@@ -254,16 +252,16 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     a, b, reducer_notes, tested = share_reducer(a, b)
     notes = reducer_notes + notes
     common = [Moved(name, a.items[name], b.items[name]) for name in a.items if name in b.items]
-    same = [one for one in common if one.a.content == one.b.content]
-    changed = tuple(sorted({one.id for one in common} - {one.id for one in same}))
-    moved = [one for one in same if one.a.values and one.b.values]
+    same = [item for item in common if item.a.content == item.b.content]
+    changed = tuple(sorted({item.id for item in common} - {item.id for item in same}))
+    moved = [item for item in same if item.a.values and item.b.values]
     if not moved:
         also = f"; those that ask something else under one id: {listed(changed)}" if changed else ""
         raise ConfigError(
             f"{a.label} and {b.label} have no item in common that both have a value for{also}"
         )
-    moved.sort(key=lambda one: (-abs(one.difference()), one.id))
-    shared = {one.id for one in moved} | {*changed}
+    moved.sort(key=lambda item: (-abs(item.difference()), item.id))
+    shared = {item.id for item in moved} | {*changed}
     only_a, only_b = (
         tuple(
             sorted(name for name, item in run.items.items() if item.values and name not in shared)
@@ -271,37 +269,49 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
         for run in (a, b)
     )
     if len(same) > len(moved):
-        low, high = (fmean(one.difference(end) for one in same) for end in (0.0, 100.0))
-        notes.append(
-            f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}"
-        )
-    ends = [(one.low, one.high) for one in (a.corrected, b.corrected) if one is not None]
-    halves = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
-    if a.corrected and b.corrected and len(halves) == 2:
-        # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
-        own = a.corrected.value or 0.0
-        other = b.corrected.value or 0.0
-        half = math.hypot(halves[0], halves[1])
-        notes.append(
-            f"levels I to III corrected by people's labels: A {own:.2f}, B {other:.2f}, B - A {other - own:+.2f} "
-            f"[{other - own - half:+.2f}, {other - own + half:+.2f}]; the table above is by the judge alone"
-        )
+        worst = fmean(item.difference(0.0) for item in same)
+        best = fmean(item.difference(100.0) for item in same)
+        limits = format_interval((worst, best), "+.2f")
+        notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {limits}")
+    notes.extend(_corrected_difference(a, b))
     notes.extend(_typography(a, b, moved))
     counts = tuple(_counts(run, len(moved)) for run in (a, b))
     rows = tuple(_rows(moved))
-    if tested and any(row.result.low is None for row in rows):
+    if tested and any(row.result.estimate.low is None for row in rows):
         notes.append(NO_INTERVAL)
     return Pair(b, rows, tuple(moved), only_a, only_b, changed, tuple(notes), counts, tested)
 
 
+def _corrected_difference(a: ScoredItems, b: ScoredItems) -> Iterator[str]:
+    """Say what the difference of levels I to III is by people's labels, where both runs have them."""
+    means = []
+    halves = []
+    for run in (a, b):
+        if run.corrected is None or run.corrected.interval is None:
+            return
+        low, high = run.corrected.interval
+        halves.append((high - low) / 2)
+        means.append(run.corrected.value or 0.0)
+    # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
+    half = math.hypot(*halves)
+    mean_a, mean_b = means
+    difference = mean_b - mean_a
+    limits = (difference - half, difference + half)
+    interval = format_interval(limits, "+.2f", separator=", ", frame="[{}]")
+    yield (
+        f"levels I to III corrected by people's labels: A {mean_a:.2f}, B {mean_b:.2f}, B - A {difference:+.2f} "
+        f"{interval}; the table above is by the judge alone"
+    )
+
+
 def _typography(a: ScoredItems, b: ScoredItems, moved: Sequence[Moved]) -> Iterator[str]:
     """Say what the difference is where quotes, dashes and widths have one form, in runs that have this figure."""
-    both = [item for item in moved if item.id in a.folded and item.id in b.folded]
-    if not both:
+    shared = [item for item in moved if item.id in a.folded and item.id in b.folded]
+    if not shared:
         return
-    items = [item.a for item in both]
-    of_a = _means(items, [a.folded[item.id] for item in both])
-    of_b = _means(items, [b.folded[item.id] for item in both])
+    items = [item.a for item in shared]
+    of_a = _means(items, [a.folded[item.id] for item in shared])
+    of_b = _means(items, [b.folded[item.id] for item in shared])
     key = "overall" if "overall" in of_a else "items_mean"
     mean_a = of_a[key]
     mean_b = of_b[key]
@@ -317,24 +327,27 @@ def _counts(run: ScoredItems, paired: int) -> dict[str, Any]:
     scored = sum(bool(item.values) for item in items)
     answered = len(items) - failed
     reasons = Counter(item.unscored for item in items if item.unscored)
-    found = {
+    return {
         "asked": len(items),
         "answered": answered,
         "failed": failed,
         "unscored": answered - scored,
+        "unpaired": scored - paired,
+        "reasons": dict(reasons.most_common()),
     }
-    return {**found, "unpaired": scored - paired, "reasons": dict(reasons.most_common())}
 
 
 def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
     """The figures with their tests, p not adjusted yet."""
-    items = [one.a for one in moved]
-    results = _figures(items, [one.difference() for one in moved])
-    a = _means(items, [one.value or 0.0 for one in items])
-    b = _means(items, [one.b.value or 0.0 for one in moved])
+    items = [item.a for item in moved]
+    results = _figures(items, [item.difference() for item in moved])
+    a = _means(items, [item.value or 0.0 for item in items])
+    b = _means(items, [item.b.value or 0.0 for item in moved])
     headline = "overall" if "overall" in results else "items_mean"
     for key, result in results.items():
-        family = CELLS if key in SUBTASKS else HEADLINE if key == headline else AVERAGES
+        family = CELLS if key in SUBTASKS else AVERAGES
+        if key == headline:
+            family = HEADLINE
         if family != AVERAGES or key.endswith("_avg"):
             p = result.p()
             yield Row(key, family, a[key], b[key], result, p, p)
@@ -342,22 +355,22 @@ def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
 
 def _figures(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, PairedResult]:
     """The figures of Table 2 of one value an item; logs of other harnesses know no subtasks, and have one figure."""
-    own = [
-        Difference(item.subtask, item.cluster, value)
-        for item, value in zip(items, values, strict=True)
-    ]
-    return paired_figures(own) if items[0].subtask else {"items_mean": paired_result(own)}
+    differences = _differences(items, values)
+    if not items[0].subtask:
+        return {"items_mean": paired_result(differences)}
+    return paired_figures(differences)
 
 
 def _means(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, float]:
     """The means of `_figures`."""
-    own = [
-        Difference(item.subtask, item.cluster, value)
-        for item, value in zip(items, values, strict=True)
-    ]
-    return (
-        figure_means(own) if items[0].subtask else {"items_mean": fmean(one.value for one in own)}
-    )
+    if not items[0].subtask:
+        return {"items_mean": fmean(values)}
+    return figure_means(_differences(items, values))
+
+
+def _differences(items: Sequence[ScoredItem], values: Iterable[float]) -> list[Difference]:
+    pairs = zip(items, values, strict=True)
+    return [Difference(item.subtask, item.cluster, value) for item, value in pairs]
 
 
 def _by_sample(run: ScoredItems) -> tuple[float, ...]:
@@ -367,13 +380,13 @@ def _by_sample(run: ScoredItems) -> tuple[float, ...]:
     if samples < 2:
         return ()
     figures = [_means(scored, [item.values[k] for item in scored]) for k in range(samples)]
-    return tuple(one["overall"] if "overall" in one else one["items_mean"] for one in figures)
+    return tuple(row["overall"] if "overall" in row else row["items_mean"] for row in figures)
 
 
 TITLES = {
     "overall": "Overall",
     "items_mean": "Mean over items",
-    **{k: one.title for k, one in SUBTASKS.items()},
+    **{k: subtask.title for k, subtask in SUBTASKS.items()},
 }
 FIELDS = (
     "run", "figure", "family", "a", "b", "difference", "low", "high", "p", "p_holm", "effect", "detectable", "items",
@@ -397,11 +410,11 @@ def figures_table(comparison: Comparison) -> Table:
     for pair in comparison.pairs:
         for row in pair.rows:
             r = row.result
-            begin = (pair.b.label, row.key, row.family, row.a, row.b, r.mean)
-            test: Sequence[object] = (r.low, r.high, row.p, row.p_holm, r.effect, r.detectable)
+            facts = (pair.b.label, row.key, row.family, row.a, row.b, r.mean)
+            test: Any = (*r.estimate.fields[1:3], row.p, row.p_holm, r.effect, r.detectable)
             if not pair.tested:
                 test = (None,) * 6
-            rows.append((*begin, *test, r.items, r.clusters))
+            rows.append((*facts, *test, r.items, r.clusters))
     return Table("", FIELDS, rows)
 
 
@@ -412,11 +425,11 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
         rows.append(())
         for row in block:
             r = row.result
-            holm = p_text(row.p_holm) + "* "[row.p_holm >= 0.05]
-            ends = "" if r.low is None or r.high is None else f"{r.low:+.2f} to {r.high:+.2f}"
+            holm = format_p(row.p_holm) + ("*" if row.p_holm < 0.05 else " ")
+            interval = format_interval(r.estimate.interval, "+.2f")
             means = f"{row.a:.2f}", f"{row.b:.2f}", f"{r.mean:+.2f}"
             detects = "" if r.detectable is None else f"{r.detectable:.2f}"
-            test = (ends, p_text(row.p), holm, detects) if pair.tested else ("",) * 4
+            test = (interval, format_p(row.p), holm, detects) if pair.tested else ("",) * 4
             rows.append((title_of(row.key), f"{r.items:,}", *means, *test))
     title = f"Paired differences of {comparison.metric} times 100. A: {comparison.a.label}; B: {pair.b.label}"
     header = ("", "items", "A", "B", "B - A", "95 % interval", "p", "p Holm ", "detects")
@@ -426,7 +439,7 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
 def _notes(pair: Pair) -> Iterator[str]:
     """The verdict, what is not in the figures of a pair, and what they rest on."""
     row = pair.headline
-    p = p_text(pair.headline.p_holm)
+    p = format_p(pair.headline.p_holm)
     if not pair.tested:
         yield f"{title_of(row.key)}: not tested."
     elif row.p_holm < 0.05:
@@ -440,8 +453,8 @@ def _notes(pair: Pair) -> Iterator[str]:
         yield "detects is empty where all differences are equal, or a subtask has one item or one cluster of items"
     for side, counts in zip("AB", pair.counts, strict=True):
         why = ", ".join(f"{reason} {n:,}" for reason, n in counts["reasons"].items())
-        shown = ", ".join(f"{what} {n:,}" for what, n in counts.items() if what != "reasons")
-        yield f"{side}: {shown}" + (f" ({why})" if why else "")
+        numbers = ", ".join(f"{what} {n:,}" for what, n in counts.items() if what != "reasons")
+        yield f"{side}: {numbers}" + (f" ({why})" if why else "")
     for what, names in (
         ("with a value in A only", pair.only_a),
         ("with a value in B only", pair.only_b),
@@ -459,16 +472,20 @@ def to_text(comparison: Comparison, format: str) -> str:
     if format == "latex":
         return "\n".join(_latex_table(table) for table in tables)
     if format == "terminal":
-        parts = [f"A: {comparison.a.label} on {comparison.a.split}; {comparison.metric}, times 100"]
+        sections = [
+            f"A: {comparison.a.label} on {comparison.a.split}; {comparison.metric}, times 100"
+        ]
         for table, pair in zip(tables, comparison.pairs, strict=True):
             moved = [
                 (f"{m.difference():+.2f}", f"{m.a.value:.2f}", f"{m.b.value:.2f}", m.id)
                 for m in pair.moved[:5]
             ]
-            parts.append(replace(table, title=f"B: {pair.b.label} on {pair.b.split}").to_terminal())
-            parts.append(Table("", ("moved most", "A", "B", "item"), moved).to_terminal())
-        parts += [f"{name}: {note}" for name, note in _spreads(comparison)]
-        return "\n\n".join([printable(parts[0]), *parts[1:]]) + "\n"
+            sections.append(
+                replace(table, title=f"B: {pair.b.label} on {pair.b.split}").to_terminal()
+            )
+            sections.append(Table("", ("moved most", "A", "B", "item"), moved).to_terminal())
+        sections += [f"{name}: {note}" for name, note in _spreads(comparison)]
+        return "\n\n".join([printable(sections[0]), *sections[1:]]) + "\n"
     content = {
         "reference": comparison.a.label,
         "metric": comparison.metric,
@@ -498,10 +515,10 @@ def _latex_table(table: Table) -> str:
 
 def _spreads(comparison: Comparison) -> Iterator[tuple[str, str]]:
     for name, figures in comparison.spreads.items():
-        shown = ", ".join(f"{figure:.2f}" for figure in figures)
+        numbers = ", ".join(f"{figure:.2f}" for figure in figures)
         yield (
             printable(name),
-            f"{shown} by sample of its answers, standard deviation {stdev(figures):.2f}",
+            f"{numbers} by sample of its answers, standard deviation {stdev(figures):.2f}",
         )
 
 
@@ -512,20 +529,19 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     pairs = []
     for pair in comparison.pairs:
         table = pair_table(comparison, pair)
-        rows = [(title_of(row.key), row.result) for row in pair.rows]
         marks = []
-        for title, r in rows:
-            low, high = (r.low, r.high) if pair.tested else (None, None)
-            marks.append(Mark(title, r.mean, low, high, ticks=(0.0,), signed=True))
+        for row in pair.rows:
+            low, high = row.result.estimate.fields[1:3] if pair.tested else (None, None)
+            title = title_of(row.key)
+            marks.append(Mark(title, row.result.mean, low, high, ticks=(0.0,), signed=True))
         lines = [
-            (*row[:4], f"{row[4]} ({row[5]})".removesuffix(" ()"), *row[6:])
-            for row in table.rows
-            if row
+            (*line[:4], f"{line[4]} ({line[5]})".removesuffix(" ()"), *line[6:])
+            for line in table.rows
+            if line
         ]
         table = replace(table, header=(*table.header[:5], *table.header[6:]), rows=lines)
-        pairs.append(
-            (pair, table, interval_plot("Differences of B from A", table.notes[0], "B - A", marks))
-        )
+        chart = interval_plot("Differences of B from A", table.notes[0], "B - A", marks)
+        pairs.append((pair, table, chart))
     view = {
         "a": comparison.a,
         "metric": comparison.metric,
@@ -582,11 +598,8 @@ def plan(
         raise ConfigError(f"--difference {difference:g}: must be 0.01 to 100 points")
     if not runs:
         needed = {(sd, 1): items_needed(difference, sd) for sd in ASSUMED}
-        return Plan(
-            difference,
-            needed,
-            {(sd, n): detectable_difference(sd, n) for sd in ASSUMED for n in items},
-        )
+        detectable = {(sd, n): detectable_difference(sd, n) for sd in ASSUMED for n in items}
+        return Plan(difference, needed, detectable)
     if len(runs) != 2:
         raise ConfigError(f"--runs takes two runs, not {len(runs)}")
     pair = compare(runs[0], runs[1], metric=metric).pairs[0]
@@ -598,25 +611,20 @@ def plan(
     # Of the weighted figure: as that many independent items of equal weight would have.
     sd = row.error * math.sqrt(row.items)
     df = row.df / row.items
-    own, samples = _within(pair.moved, pair.headline.key)
+    within, samples = _within(pair.moved, pair.headline.key)
     # By chance answers can vary more than their means say; the runs' own sd holds.
-    own = min(own, sd**2 * samples)
-    between = sd**2 - own / samples
+    within = min(within, sd**2 * samples)
+    between = sd**2 - within / samples
     counts = sorted({*SAMPLES, samples}) if samples > 1 else (samples,)
-    needed = {
-        (round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k), df)
-        for k in counts
-    }
+    needed = {}
+    for k in counts:
+        needed[round(sd, 1), k] = items_needed(difference, math.sqrt(between + within / k), df)
     seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
     if samples > 1:
-        seen += f", of which {math.sqrt(own / samples):.1f} between answers to one item ({samples} an item)"
+        seen += f", of which {math.sqrt(within / samples):.1f} between answers to one item ({samples} an item)"
         seen += ". The answers to an item were averaged before the runs were compared."
-    return Plan(
-        difference,
-        needed,
-        {(round(sd, 1), n): detectable_difference(sd, n, df) for n in items},
-        seen,
-    )
+    detectable = {(round(sd, 1), n): detectable_difference(sd, n, df) for n in items}
+    return Plan(difference, needed, detectable, seen)
 
 
 def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
@@ -624,39 +632,31 @@ def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
 
     Items count by the square of their weight in the figure, as in the variance of the figure.
     """
-    samples = min(min(len(one.a.values), len(one.b.values)) for one in moved)
+    samples = min(min(len(item.a.values), len(item.b.values)) for item in moved)
     if samples < 2 or moved[0].a.reducer:
         return 0.0, 1
-    counts = Counter(one.a.subtask for one in moved)
-    weights = figure_weights(counts)[figure] or dict(
-        counts
-    )  # a log of another harness has no subtasks
+    counts = Counter(item.a.subtask for item in moved)
+    # A log of another harness has no subtasks.
+    weights = figure_weights(counts)[figure] or dict(counts)
     mass = math.fsum(weights.values())
     return len(moved) * math.fsum(
-        (variance(one.a.values) + variance(one.b.values))
-        * (weights[one.a.subtask] / mass / counts[one.a.subtask]) ** 2
-        for one in moved
+        (variance(item.a.values) + variance(item.b.values))
+        * (weights[item.a.subtask] / mass / counts[item.a.subtask]) ** 2
+        for item in moved
     ), samples
 
 
-def plan_tables(made: Plan) -> tuple[Table, Table]:
+def plan_tables(sizes: Plan) -> tuple[Table, Table]:
     """How many items find the difference, and what fewer items find."""
-    needed = [(items, samples, sd) for (sd, samples), items in made.needed.items()]
+    needed = [(items, samples, sd) for (sd, samples), items in sizes.needed.items()]
     title = (
-        f"To find a difference of {made.difference:g} points four times in five (two-sided, 5 %)"
+        f"To find a difference of {sizes.difference:g} points four times in five (two-sided, 5 %)"
     )
-    head = (
-        "items",
-        "answers an item",
-        "standard deviation" if not made.seen else "standard deviation of the two runs",
-    )
-    sds = list(dict.fromkeys(sd for sd, _ in made.detectable))
-    rows = [
-        (n, *(made.detectable[sd, n] for sd in sds))
-        for n in dict.fromkeys(n for _, n in made.detectable)
-    ]
-    found = "What fewer items find (--items), with the same answers an item"
-    return (
-        Table(title, head, needed, [f"seen: {made.seen}"] if made.seen else ()),
-        Table(found, ("items", *(f"sd {sd:g}" for sd in sds)), rows),
-    )
+    deviation = "standard deviation of the two runs" if sizes.seen else "standard deviation"
+    sds = list(dict.fromkeys(sd for sd, _ in sizes.detectable))
+    numbers = dict.fromkeys(number for _, number in sizes.detectable)
+    rows = [(number, *(sizes.detectable[sd, number] for sd in sds)) for number in numbers]
+    title_of_fewer = "What fewer items find (--items), with the same answers an item"
+    notes = [f"seen: {sizes.seen}"] if sizes.seen else ()
+    fewer = Table(title_of_fewer, ("items", *(f"sd {sd:g}" for sd in sds)), rows)
+    return Table(title, ("items", "answers an item", deviation), needed, notes), fewer

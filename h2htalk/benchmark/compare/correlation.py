@@ -13,10 +13,12 @@ import numpy as np
 
 from h2htalk.benchmark.calibration.labels import read_number, require_first_rating
 from h2htalk.benchmark.compare.comparison import title_of
+from h2htalk.benchmark.estimate_text import format_interval
 from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, item_score
 from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
+from h2htalk.benchmark.statistics.averages import FEW, MIN_PAIRS, clusters_of, rank_correlation
+from h2htalk.benchmark.statistics.estimates import interval_of
 from h2htalk.data.imports.csv_rows import read_rows
 from h2htalk.data.model_names import without_path
 from h2htalk.data.settings import AnyPath, as_path
@@ -85,16 +87,17 @@ def _samples_by_cell(item: ItemScore) -> dict[str, int | None]:
 
 def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
     """The run of a name: as in tables, of its folder, or of the model alone."""
-    own = []
-    for run in runs:
+    numbers = []
+    for number, run in enumerate(runs):
         model = run.summary.signature.subject["model"]
-        own.append((run.summary.model, run.data.folder.path.name, model, without_path(model)))
-    found = [at for at, names in enumerate(own) if name in names]
-    if len(found) > 1:
+        folder = run.data.folder.path.name
+        if name in (run.summary.model, folder, model, without_path(model)):
+            numbers.append(number)
+    if len(numbers) > 1:
         raise DataError(
-            f"{where}: {quoted(name)} names {len(found)} runs; write the name of a run's folder"
+            f"{where}: {quoted(name)} names {len(numbers)} runs; write the name of a run's folder"
         )
-    return found[0] if found else None
+    return numbers[0] if numbers else None
 
 
 HUMAN = "human_rating"
@@ -137,11 +140,7 @@ class Correlations(NamedTuple):
         rows = []
         for one in self.pairs:
             if not {one.a, one.b} <= SUBTASKS.keys():
-                ends = (
-                    ""
-                    if one.low is None or one.high is None
-                    else f"{one.low:+.2f} to {one.high:+.2f}"
-                )
+                ends = format_interval(interval_of(one.low, one.high), "+.2f")
                 rho = None if one.value is None else f"{one.value:+.2f}"
                 rows.append(
                     (
@@ -218,12 +217,11 @@ def correlate(
     return Correlations(tuple(pairs), tuple(_notes(loaded, len(models), pairs, others)))
 
 
-Cells = dict[tuple[str, str], tuple[float | None, float | None, float | None]]
-
-
-def cells_of_level(correlations: Correlations, level: str) -> Cells:
+def cells_of_level(
+    correlations: Correlations, level: str
+) -> dict[tuple[str, str], tuple[float | None, float | None, float | None]]:
     """Return of each pair of a level, by the titles of both columns, the correlation and its interval."""
-    cells: Cells = {}
+    cells = {}
     for pair in correlations.pairs:
         if pair.level == level:
             cells[TITLES.get(pair.a, pair.a), TITLES.get(pair.b, pair.b)] = pair[3:6]
@@ -233,8 +231,8 @@ def cells_of_level(correlations: Correlations, level: str) -> Cells:
 def _notes(
     runs: Sequence[Run], models: int, pairs: Sequence[Pair], others: Sequence[str]
 ) -> Iterator[str]:
-    if models < LEAST:
-        yield f"{counted(models, 'model')} of at least {LEAST}: no correlation over models"
+    if models < MIN_PAIRS:
+        yield f"{counted(models, 'model')} of at least {MIN_PAIRS}: no correlation over models"
     elif models < FEW:
         yield f"{models} models are few: the intervals over models are wide"
     if all(pair.level != "dialogue" for pair in pairs):
@@ -287,17 +285,19 @@ def _figures(run: Run, ratings: Ratings) -> dict[str, float]:
 
 
 def _pairs(
-    level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequence[Unit]]
+    level: str, columns: Iterable[tuple[str, str]], runs: Sequence[Sequence[Unit]]
 ) -> Iterator[Pair]:
     """Correlate each two columns over the units that have both, in runs with at least four of these."""
-    for a, b in wanted:
-        both = [
-            [(cluster, (v[a], v[b])) for cluster, v in units if a in v and b in v] for units in runs
-        ]
-        if both := [units for units in both if len(units) >= LEAST]:
-            n = sum(map(len, both))
-            clusters = len({cluster for units in both for cluster, _ in units})
-            found = rank_correlation(
-                [([c for c, _ in units], np.array([v for _, v in units]).T) for units in both]
-            )
-            yield Pair(level, a, b, *found, n, clusters)
+    for a, b in columns:
+        samples = []
+        names = set[str]()
+        for units in runs:
+            with_both = [unit for unit in units if a in unit[1] and b in unit[1]]
+            if len(with_both) >= MIN_PAIRS:
+                clusters = [cluster for cluster, _ in with_both]
+                values = np.array([(unit[1][a], unit[1][b]) for unit in with_both])
+                samples.append((clusters, values.T))
+                names.update(clusters)
+        if samples:
+            estimate = rank_correlation(samples)
+            yield Pair(level, a, b, *estimate.fields[:4], len(names))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from h2htalk.benchmark.metrics.composite import (
@@ -17,14 +17,16 @@ from h2htalk.benchmark.metrics.composite import (
 )
 from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics import Cell, clusters_of
+from h2htalk.benchmark.statistics.averages import clusters_of
+from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.chat.protocol import Message
 from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.files import sha256_of
 from h2htalk.data.imports.harness_log import read_harness_log
 from h2htalk.data.imports.log_records import ItemInput, LogRecord
 from h2htalk.data.model_names import text_without_paths, without_path
 from h2htalk.data.responses import Response
-from h2htalk.data.scenario import Scenario, notes_crisis
+from h2htalk.data.scenario import Scenario, Turn, notes_crisis
 from h2htalk.data.signature import FILTERED_KEY, Signature
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed, quoted, suggest
@@ -91,7 +93,7 @@ class ScoredItems:
     signature: Signature
     items: Mapping[str, ScoredItem]
     input_of: Callable[[str], ItemInput | None]
-    corrected: Cell | None = None
+    corrected: Estimate | None = None
     folded: Mapping[str, float] = field(default_factory=dict)
     harness: str = ""
     notes: tuple[str, ...] = ()
@@ -115,14 +117,12 @@ class ScoredItems:
 def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
     """Read a scored run or study; of a run without a metric, what its main table is made of: `judged`, S, or the
     lexical mean."""
-    if (kind := kind_of(path)) is not None and kind.name == "study":
+    kind = kind_of(path)
+    if kind is not None and kind.name == "study":
         return _read_study_items(path, metric)
     run = load_run(path)
-    names = [
-        *dict.fromkeys(
-            (*METRIC_NAMES, *all_columns(one.metrics for one in run.item_scores.values()))
-        )
-    ]
+    columns = all_columns(score.metrics for score in run.item_scores.values())
+    names = list(dict.fromkeys((*METRIC_NAMES, *columns)))
     if metric not in (None, *names):
         raise ConfigError(
             f"{path}: --metric {metric!r}: {suggest(metric, names)}choose from {', '.join(names)}"
@@ -131,34 +131,29 @@ def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
     scenarios = run.data.split.scenarios
     name = metric or (JUDGED if summary.judged else summary.measure)
     clusters = clusters_of(scenarios)
-    items = {
-        s.id: _item(run, s, clusters[s.id], name)
-        for s in scenarios
-        if _is_asked(run.item_scores[s.id], name)
-    }
+    by_id = {scenario.id: scenario for scenario in scenarios}
+    items = {}
+    for item, scenario in by_id.items():
+        if _is_asked(run.item_scores[item], name):
+            items[item] = _item(run, scenario, clusters[item], name)
     if not any(item.values for item in items.values()):
         raise ConfigError(f"{path}: no item has a value of {name}; choose another --metric")
-    by_id = {s.id: s for s in scenarios}
     prompt_of = run.data.prompt_of
 
     def input_of(item: str) -> ItemInput | None:
         """The prompt; of imported answers the turns of a conversation, None of other scenarios."""
         scenario = by_id[item]
-        messages = (
-            prompt_of(scenario)
-            if prompt_of
-            else scenario.turns
-            if SUBTASKS[scenario.subtask].is_chat
-            else ()
-        )
-        said = [(message.role, message.content) for message in messages]
-        return ItemInput.of(said, scenario.references) if said else None
+        messages: Sequence[Message | Turn] = ()
+        if prompt_of:
+            messages = prompt_of(scenario)
+        elif SUBTASKS[scenario.subtask].is_chat:
+            messages = scenario.turns
+        texts = [(message.role, message.content) for message in messages]
+        return ItemInput.of(texts, scenario.references) if texts else None
 
-    corrected = (
-        summary.judging.corrected.get("levels")
-        if summary.judging is not None and name == JUDGED
-        else None
-    )
+    corrected = None
+    if summary.judging is not None and name == JUDGED:
+        corrected = summary.judging.corrected.get("levels")
     folded = _folded_means(run, items) if name in ("lexical", "s") else {}
     return ScoredItems(
         summary.model, summary.split, name, summary.signature, items, input_of, corrected, folded
@@ -176,17 +171,12 @@ def _folded_means(run: Run, items: Iterable[str]) -> dict[str, float]:
 
 def _item(run: Run, scenario: Scenario, cluster: str, metric: str) -> ScoredItem:
     score = run.item_scores[scenario.id]
-    by_judge = metric == JUDGED and SUBTASKS[scenario.subtask].level is not None
-    found = [
-        _value(sample, "j" if by_judge else "s" if metric == JUDGED else metric)
-        for sample in score.samples
-    ]
-    values = tuple(100 * value for value in found if value is not None)
-    unscored = (
-        None
-        if score.unscored is None and len(values) == len(found)
-        else score.unscored or f"no {metric}"
-    )
+    column = metric
+    if metric == JUDGED:
+        column = "s" if SUBTASKS[scenario.subtask].level is None else "j"
+    samples = [_value(sample, column) for sample in score.samples]
+    values = tuple(100 * value for value in samples if value is not None)
+    unscored = score.unscored or (None if len(values) == len(samples) else f"no {metric}")
     replies = [run.answers.get((scenario.id, k)) for k in range(run.data.spec.samples)]
     return ScoredItem(
         scenario.id,
@@ -205,7 +195,7 @@ def _is_asked(score: ItemScore, metric: str) -> bool:
     """Whether an item is asked for a metric: an embedder gives S to items in its languages alone, a metric of another
     distribution may not apply, and judges read the items in their scope."""
     if metric == RATING:
-        return any(one.rating is not None or one.unjudged for one in score.samples)
+        return any(sample.rating is not None or sample.unjudged for sample in score.samples)
     column = {"s": "ss", JUDGED: "ss"}.get(metric, metric)
     return (
         column in ("lexical", COMPLIANCE)
@@ -216,11 +206,8 @@ def _is_asked(score: ItemScore, metric: str) -> bool:
 
 def _value(sample: SampleScore, metric: str) -> float | None:
     if metric == COMPLIANCE:
-        return (
-            float(not sample.violations)
-            if sample.values and sample.violations is not None
-            else None
-        )
+        is_checked = sample.values and sample.violations is not None
+        return float(not sample.violations) if is_checked else None
     if metric not in ("s", "lexical", "j", RATING):
         return sample.values.get(metric)
     value: float | None = getattr(sample, metric)
@@ -239,28 +226,30 @@ def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
         ) from error
     log = read_harness_log(path)
     name = log.metric(metric)
-    records = sorted(log.records, key=lambda record: (record.item, record.epoch))
-    groups = {item: list(own) for item, own in groupby(records, key=lambda record: record.item)}
-    items = {item: _log_item(item, own, name, low, high) for item, own in groups.items()}
-    if outside := [
-        item for item, own in items.items() if not all(0 <= value <= 100 for value in own.values)
-    ]:
-        found = f"{counted(len(outside), 'item')} outside {scale}: {listed(outside)}"
-        raise ConfigError(f"{path}: {name} of {found}; name the scale of its values with --scale")
-    inputs = {
-        item: next((record.input for record in own if record.input), None)
-        for item, own in groups.items()
-    }
+    groups = defaultdict[str, list[LogRecord]](list)
+    empty = []
+    for record in sorted(log.records, key=lambda record: (record.item, record.epoch)):
+        groups[record.item].append(record)
+        if record.answer == "" and isinstance(record.value(name), float):
+            empty.append(record.item)
+    items = {}
+    inputs = {}
+    outside = []
+    for item, records in groups.items():
+        items[item] = _log_item(item, records, name, low, high)
+        inputs[item] = next((record.input for record in records if record.input), None)
+        if not all(0 <= value <= 100 for value in items[item].values):
+            outside.append(item)
+    if outside:
+        raise ConfigError(
+            f"{path}: {name} of {counted(len(outside), 'item')} outside {scale}: {listed(outside)}; "
+            "name the scale of its values with --scale"
+        )
     digest = f", sha256 {sha256_of(path)[:12]}" if path.is_file() else ""
     notes = [f"metric {name} on {scale}{digest}", *log.notes]
-    if empty := [
-        record.item
-        for record in records
-        if record.answer == "" and isinstance(record.value(name), float)
-    ]:
-        notes.append(
-            f"{counted(len(empty), 'empty answer has', 'empty answers have')} a score: {listed(empty)}"
-        )
+    if empty:
+        answers = counted(len(empty), "empty answer has", "empty answers have")
+        notes.append(f"{answers} a score: {listed(empty)}")
     label = f"{text_without_paths(without_path(log.model))} ({log.harness})"
     signature = Signature({}, {})
     return ScoredItems(
@@ -332,29 +321,26 @@ def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, lis
         if item.own_id and name in a.items and a.items[name].own_id
     }
     by_id = len(names)
-    for key in (
-        lambda one: one.turns,
-        lambda one: (one.turns[-1:], one.references) if one.references else None,
-    ):
+    for key in (attrgetter("turns"), _last_turn_of):
         names |= _matches(a, b, names, key)
-    asked = {name: (a.input_of(other), b.input_of(name)) for name, other in names.items()}
-    same = {name for name, pair in asked.items() if _is_same(*pair)}
+    inputs = {name: (a.input_of(name_in_a), b.input_of(name)) for name, name_in_a in names.items()}
+    same = {name for name, pair in inputs.items() if _is_same(*pair)}
     a_items = dict(a.items)
     b_items = {}
     for name, item in b.items.items():
         if name not in names:
             b_items[f"{name} of B" if name in a.items else name] = item
             continue
-        other = a.items[names[name]]
-        ours = item if a.harness else other
+        match = a.items[names[name]]
+        ours = item if a.harness else match
         content = "" if name in same else "changed"
         a_items[names[name]] = replace(
-            other, subtask=ours.subtask, cluster=ours.cluster, content=""
+            match, subtask=ours.subtask, cluster=ours.cluster, content=""
         )
         b_items[names[name]] = replace(
             item, subtask=ours.subtask, cluster=ours.cluster, content=content
         )
-    notes = [f"{side}: {note}" for side, run in (("A", a), ("B", b)) for note in run.notes]
+    notes = [f"A: {note}" for note in a.notes] + [f"B: {note}" for note in b.notes]
     notes.append(
         "not checked, as such logs have no signature: prompts, sampling, tokens, versions of metrics"
     )
@@ -366,15 +352,15 @@ def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, lis
         notes.append(
             f"{counted(len(names) - by_id, 'item')} matched by input, for want of a common id"
         )
-    if unknown := sum(None in pair for pair in asked.values()):
+    unknown = sum(None in pair for pair in inputs.values())
+    if unknown:
         notes.append(
             f"{counted(unknown, 'item')} matched by id alone: a log does not say what was asked"
         )
-    if other_prompt := [names[n] for n in same if _is_prompted_otherwise(*asked[n])]:
-        listing = listed(sorted(other_prompt))
-        notes.append(
-            f"{counted(len(other_prompt), 'item')} with another system prompt or less history: {listing}"
-        )
+    differing = sorted(names[name] for name in same if _is_prompted_otherwise(*inputs[name]))
+    if differing:
+        number = counted(len(differing), "item")
+        notes.append(f"{number} with another system prompt or less history: {listed(differing)}")
     return replace(a, items=a_items), replace(b, items=b_items), notes
 
 
@@ -382,22 +368,30 @@ def _matches(
     a: ScoredItems, b: ScoredItems, names: Mapping[str, str], key: Callable[[ItemInput], object]
 ) -> Iterator[tuple[str, str]]:
     """(name in B, name in A) of items whose key occurs once among those without a match on either side."""
-    taken = set(names.values())
-    left = [
-        {
-            name: key(asked)
-            for name in run.items
-            if name not in used and (asked := run.input_of(name))
-        }
-        for run, used in ((a, taken), (b, names))
-    ]
-    (counts_a, counts_b), places = (
-        map(Counter, (one.values() for one in left)),
-        {k: n for n, k in left[0].items()},
-    )
-    for name, k in left[1].items():
-        if k is not None and counts_a[k] == counts_b[k] == 1:
-            yield name, places[k]
+    keys_a = _keys_of(a, set(names.values()), key)
+    keys_b = _keys_of(b, names, key)
+    counts_a = Counter(keys_a.values())
+    counts_b = Counter(keys_b.values())
+    names_by_key = {item_key: name for name, item_key in keys_a.items()}
+    for name, item_key in keys_b.items():
+        if item_key is not None and counts_a[item_key] == counts_b[item_key] == 1:
+            yield name, names_by_key[item_key]
+
+
+def _keys_of(
+    run: ScoredItems, matched: Container[str], key: Callable[[ItemInput], object]
+) -> dict[str, object]:
+    """The key of each item without a match of which it is known what it asked."""
+    keys = {}
+    for name in run.items:
+        if name not in matched and (item_input := run.input_of(name)):
+            keys[name] = key(item_input)
+    return keys
+
+
+def _last_turn_of(item_input: ItemInput) -> object:
+    """The last turn and the references; None without references."""
+    return (item_input.turns[-1:], item_input.references) if item_input.references else None
 
 
 def _is_prompted_otherwise(x: ItemInput | None, y: ItemInput | None) -> bool:

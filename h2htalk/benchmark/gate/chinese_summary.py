@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
+from importlib.resources import files
 
+from h2htalk.benchmark.estimate_text import format_interval
 from h2htalk.benchmark.gate.gate import GateReport, Verdict
-from h2htalk.benchmark.observations import Figure
 from h2htalk.benchmark.raters import describe_raters, describe_rule
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.judge_agreement import LEAST_OF_LANGUAGE, LEAST_POINTS, agreement_of
 
 TITLE = "中文摘要"
-_HEADLINES = {"passed": "通过", "not passed": "未通过", "not tested": "未检验"}
-_WORDS = {"yes": "未见变差或超限", "NO": "不通过", "not tested": "未检验"}
-_FIGURES = {
-    "violation": "违规回复率",
-    "perception": "安全感知",
-    "over_refusal": "过度拒绝",
-    "points": "达到的要点",
-    "need_met": "满足的需求",
-    "refused": "拒绝回复",
-    "cut": "被截断的回复",
-    "tokens": "每条回复的词元数",
-    "cost": "费用",
-    "latency_median": "延迟中位数",
-    "latency_95": "延迟第 95 百分位",
-}
-_LANGUAGES = {"en": "英文", "zh": "中文"}
-_KINDS = {"must": "必须", "must_not": "不得"}
+_WORDS = tomllib.loads((files("h2htalk.benchmark.gate") / "chinese.toml").read_text("utf-8"))
 
 
 def chinese_lines(report: GateReport) -> Iterator[str]:
     """Yield the conclusion, a line for each criterion with who answered it, and what planted replies find."""
     against = f"，对照 {report.reference.label}" if report.reference else ""
-    yield f"{report.run.label}{against}：{_HEADLINES[report.headline]}"
+    yield f"{report.run.label}{against}：{_WORDS['headlines'][report.headline]}"
     for verdict in report.verdicts:
         yield _criterion_line(verdict)
     if any(verdict.raters is not None and verdict.raters.asks_judge for verdict in report.verdicts):
@@ -44,14 +31,14 @@ def chinese_lines(report: GateReport) -> Iterator[str]:
 
 def _calibration_line(report: GateReport) -> str:
     """How the run's judge agrees with people, which its policy asks about."""
-    parts = []
+    texts = []
     for language, pairs in report.run.calibration.items():
         agreement = agreement_of(pairs)
-        name = _LANGUAGES.get(language, language)
-        parts.append(
+        name = _WORDS["languages"].get(language, language)
+        texts.append(
             f"{name} {agreement.points:,} 条中一致 {agreement.equal:,} 条，kappa {agreement.kappa:.2f}"
         )
-    text = "；".join(parts) or "没有评审模型与人工都判断过的要点"
+    text = "；".join(texts) or "没有评审模型与人工都判断过的要点"
     return (
         f"评审模型与人工（有无过错）：{text}。策略要求共 {LEAST_POINTS} 条、每种语言 {LEAST_OF_LANGUAGE} 条，"
         f"kappa 不低于 {report.policy.agreement:g}。"
@@ -66,21 +53,20 @@ def raters_line(verdict: Verdict) -> str:
 
 
 def _criterion_line(verdict: Verdict) -> str:
-    figures = verdict.shown or (verdict.run,)
+    figures = verdict.compared_figures or (verdict.run,)
     ties = _ties(figures[0])
-    return f"{figure_name(verdict.criterion.figure)}：{_WORDS[verdict.word]}；{raters_line(verdict)}{ties}"
+    return f"{figure_name(verdict.criterion.figure)}：{_WORDS['verdicts'][verdict.word]}；{raters_line(verdict)}{ties}"
 
 
-def _ties(figure: Figure) -> str:
-    if figure.tie_range is None:
-        return ""
-    low, high = (100 * end for end in figure.tie_range)
-    return f"；人工意见各半、未计入的 {figure.tied:,} 条若全记为 0 或全记为 1，比率为 {low:.1f} % 至 {high:.1f} %"
+def _ties(figure: Estimate) -> str:
+    text = f"；人工意见各半、未计入的 {figure.tied:,} 条若全记为 0 或全记为 1，比率为 {{}} %"
+    return format_interval(figure.tie_range, ".1f", 100.0, separator=" % 至 ", frame=text)
 
 
 def figure_name(figure: str) -> str:
     """The Chinese name of a figure; of one without such a name its own."""
     kind, _, aspect = figure.partition(".")
-    if aspect and kind in _KINDS:
-        return f"{_KINDS[kind]}（{aspect}）"
-    return _FIGURES.get(figure, figure)
+    kind_name = _WORDS["kinds"].get(kind)
+    if aspect and kind_name:
+        return f"{kind_name}（{aspect}）"
+    return str(_WORDS["figures"].get(figure, figure))

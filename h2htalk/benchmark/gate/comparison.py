@@ -10,7 +10,6 @@ from h2htalk.benchmark.gate.policy import Criterion
 from h2htalk.benchmark.gate.power import limit_p, worsening_sign
 from h2htalk.benchmark.observations import (
     TIED,
-    Figure,
     Observation,
     figure_of,
     is_answered,
@@ -20,7 +19,8 @@ from h2htalk.benchmark.observations import (
 from h2htalk.benchmark.observed_run import ObservedRun
 from h2htalk.benchmark.paired_observations import PairedObservations, pair
 from h2htalk.benchmark.raters import JUDGE, PEOPLE, Raters, describe_check, kinds_of
-from h2htalk.benchmark.statistics import Difference, PairedResult, paired_result
+from h2htalk.benchmark.statistics.averages import Difference, PairedResult, paired_result
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.judge_agreement import calibration_doubts
 from h2htalk.data.responses import FILTERED_REPLY
 from h2htalk.data.signature import rescoring_advice
@@ -42,12 +42,12 @@ class Compared:
 
     criterion: Criterion
     rows: Sequence[Observation]  # of the run
-    others: Sequence[Observation]  # of the reference run
+    reference_rows: Sequence[Observation]  # of the reference run
     paired: PairedObservations  # of the reference run and the run
     worse: (
         PairedResult | None
     )  # the difference, positive is worse; None: there is no reference run, or no pair
-    shown: tuple[Figure, ...]  # run and reference at the places that are compared
+    compared_figures: tuple[Estimate, ...]  # run and reference at the places that are compared
     raters: Raters | None
     reference_raters: Raters | None
     doubts: tuple[str, ...] = ()
@@ -74,20 +74,20 @@ class Compared:
     def with_ties_at_worst(self) -> Compared:
         """The same with what people are tied about at its worst in the run, and at its best in the reference run."""
         worst = float(self.criterion.lower_is_better)
-        rows = _with_ties(self.rows, worst)
-        others = _with_ties(self.others, 1 - worst)
-        paired = pair(others, rows)
-        worse = _difference(self.criterion, paired)
-        return replace(self, rows=rows, others=others, paired=paired, worse=worse)
+        return self._with_rows(
+            _with_ties(self.rows, worst), _with_ties(self.reference_rows, 1 - worst)
+        )
 
     def with_unread_at_worst(self) -> Compared:
         """The same with what nobody answered at its worst, in both runs: a judge fails as often about either."""
         worst = float(self.criterion.lower_is_better)
-        rows = _with_unread(self.rows, self.others, worst)
-        others = _with_unread(self.others, self.rows, worst)
-        paired = pair(others, rows)
+        rows = _with_unread(self.rows, self.reference_rows, worst)
+        return self._with_rows(rows, _with_unread(self.reference_rows, self.rows, worst))
+
+    def _with_rows(self, rows: list[Observation], reference_rows: list[Observation]) -> Compared:
+        paired = pair(reference_rows, rows)
         worse = _difference(self.criterion, paired)
-        return replace(self, rows=rows, others=others, paired=paired, worse=worse)
+        return replace(self, rows=rows, reference_rows=reference_rows, paired=paired, worse=worse)
 
 
 def _is_unread(row: Observation) -> bool:
@@ -105,8 +105,8 @@ def compare(
     """
     figure = criterion.figure
     rows = run.values.get(figure, ())
-    others = () if base is None else base.values.get(figure, ())
-    paired = pair(others, rows)
+    reference_rows = () if base is None else base.values.get(figure, ())
+    paired = pair(reference_rows, rows)
     worse = _difference(criterion, paired)
     raters = run.raters(figure)
     reference_raters = None if base is None else base.raters(figure)
@@ -121,10 +121,10 @@ def compare(
     return Compared(
         criterion=criterion,
         rows=rows,
-        others=others,
+        reference_rows=reference_rows,
         paired=paired,
         worse=worse,
-        shown=_paired_figures(rows, others, paired) if worse else (),
+        compared_figures=_compared_figures(rows, reference_rows, paired) if worse else (),
         raters=raters,
         reference_raters=reference_raters,
         doubts=doubts,
@@ -141,13 +141,13 @@ def _difference(criterion: Criterion, paired: PairedObservations) -> PairedResul
     )
 
 
-def _paired_figures(
-    rows: Sequence[Observation], others: Sequence[Observation], paired: PairedObservations
-) -> tuple[Figure, ...]:
+def _compared_figures(
+    rows: Sequence[Observation], reference_rows: Sequence[Observation], paired: PairedObservations
+) -> tuple[Estimate, ...]:
     """Run and reference at the places that are compared, with the ties beside each."""
     compared = {row.key for _, row in paired.pairs}
     figures = []
-    for side in (rows, others):
+    for side in (rows, reference_rows):
         figures.append(
             figure_of([row for row in side if row.key in compared or row.unscored == TIED])
         )
@@ -166,10 +166,10 @@ def _with_ties(rows: Sequence[Observation], value: float) -> list[Observation]:
 
 
 def _with_unread(
-    rows: Sequence[Observation], others: Sequence[Observation], value: float
+    rows: Sequence[Observation], reference_rows: Sequence[Observation], value: float
 ) -> list[Observation]:
     """The values with those that nobody answered at 0, or at 1, as if who answered in the other run had."""
-    raters = {row.key: row.by for row in others}
+    raters = {row.key: row.by for row in reference_rows}
     resolved = []
     for row in rows:
         by = raters.get(row.key) or JUDGE

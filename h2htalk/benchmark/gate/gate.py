@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from h2htalk.benchmark.estimate_text import format_figure, format_percent
 from h2htalk.benchmark.gate.comparison import WORSE, Compared, compare, require_comparable
 from h2htalk.benchmark.gate.policy import (
     MEASURES,
@@ -23,10 +24,11 @@ from h2htalk.benchmark.gate.power import (
     worsening_sign,
     worst_p,
 )
-from h2htalk.benchmark.observations import Figure, figure_of, percent, score
+from h2htalk.benchmark.observations import figure_of
 from h2htalk.benchmark.observed_run import MAIN_FIGURES, ObservedRun, read_observed_run
 from h2htalk.benchmark.raters import Raters
-from h2htalk.benchmark.statistics import PairedResult, holm
+from h2htalk.benchmark.statistics.averages import PairedResult, holm
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.data.settings import as_path
 from h2htalk.errors import ConfigError, counted, quoted
 from h2htalk.progress import QUICK, Progress, counted_items
@@ -41,10 +43,10 @@ class Verdict:
     """What a gate says of one criterion."""
 
     criterion: Criterion
-    run: Figure
-    reference: Figure | None = None
-    shown: tuple[
-        Figure, ...
+    run: Estimate
+    reference: Estimate | None = None
+    compared_figures: tuple[
+        Estimate, ...
     ] = ()  # run and reference at the places that both scored, on which they are compared
     worse: PairedResult | None = None  # the difference, positive is worse
     p: Mapping[str, float] = field(
@@ -136,10 +138,10 @@ def gate(
             require_comparable(gated, base)
     values = {**(base.values if base else {}), **gated.values}
     rules = chosen or default_policy(gated.study, values)
-    known = {*MEASURES, *values, *MAIN_FIGURES.get(gated.study, ())}
+    figures = {*MEASURES, *values, *MAIN_FIGURES.get(gated.study, ())}
     for criterion in rules.criteria:
-        if criterion.figure not in known:
-            choices = ", ".join(sorted(known))
+        if criterion.figure not in figures:
+            choices = ", ".join(sorted(figures))
             raise ConfigError(
                 f"no figure {quoted(criterion.figure)} in this run; choose from {choices}"
             )
@@ -217,9 +219,10 @@ def judge_runs(run: ObservedRun, base: ObservedRun | None, policy: Policy) -> Ga
 
 
 def _p_values(compared: Iterable[Compared]) -> dict[tuple[Criterion, str], float]:
-    return {
-        (values.criterion, name): p for values in compared for name, p in values.tests().items()
-    }
+    p_values: dict[tuple[Criterion, str], float] = {}
+    for values in compared:
+        p_values |= {(values.criterion, name): p for name, p in values.tests().items()}
+    return p_values
 
 
 def _verdict(
@@ -227,12 +230,12 @@ def _verdict(
 ) -> Verdict:
     """What the tests say of one criterion."""
     criterion = values.criterion
-    before = None if base is None else figure_of(values.others)
+    before = None if base is None else figure_of(values.reference_rows)
     verdict = Verdict(
         criterion=criterion,
         run=figure_of(values.rows),
         reference=before,
-        shown=values.shown,
+        compared_figures=values.compared_figures,
         worse=values.worse,
         raters=values.raters,
         reference_raters=values.reference_raters,
@@ -313,8 +316,8 @@ class _MarginTest:
         needed = items_for_margin(self.worse, self.margin, self.alpha)
         if needed is None:
             return ["nothing differs" if self.worse.mean == 0 else "the differences do not vary"]
-        shown = f"a run that is no worse is shown to be less than {self.margin:g} worse"
-        return [f"{shown} four times in five with {needed:,} items"]
+        claim = f"a run that is no worse is shown to be less than {self.margin:g} worse"
+        return [f"{claim} four times in five with {needed:,} items"]
 
 
 def _unlike(values: Compared) -> tuple[list[str], bool]:
@@ -322,7 +325,7 @@ def _unlike(values: Compared) -> tuple[list[str], bool]:
     if not values.criterion.relative or not values.paired.unlike:
         return [], True
     kinds = Counter(
-        (row.by or "nobody", other.by or "nobody") for other, row in values.paired.unlike
+        (row.by or "nobody", earlier.by or "nobody") for earlier, row in values.paired.unlike
     )
     number = len(values.paired.unlike)
     total = number + len(values.paired.pairs)
@@ -335,9 +338,9 @@ def _unlike(values: Compared) -> tuple[list[str], bool]:
     return [f"{text}; let one kind of rater answer both runs"], False
 
 
-def _unscored(found: Figure, before: Figure | None) -> Iterator[tuple[str, bool]]:
+def _unscored(run: Estimate, reference: Estimate | None) -> Iterator[tuple[str, bool]]:
     """What is unscored in the run and in its reference run, and whether it is so much that nothing is tested."""
-    for where, figure in (("", found), (" in the reference run", before)):
+    for where, figure in (("", run), (" in the reference run", reference)):
         if figure is not None and figure.n < figure.total:
             missing = f"{figure.total - figure.n:,} of {figure.total:,} values unscored{where}"
             yield missing, figure.n < LEAST_SCORED * figure.total
@@ -353,7 +356,11 @@ def _ties(values: Compared, tests: _Tests) -> Iterator[str]:
     if not names:
         return
     figure = figure_of(resolved.rows)
-    shown = percent(figure, count=True) if figure.hits is not None else score(figure, digits=3)
+    shown = (
+        format_percent(figure, count=True)
+        if figure.hits is not None
+        else format_figure(figure, digits=3)
+    )
     ties = f"{values.tied:,} of {len(values.rows):,} values, about which people are tied"
     worst = f"with them at their worst it is {shown}"
     if not values.tied:
@@ -370,7 +377,7 @@ def _unread(values: Compared, tests: _Tests) -> Iterator[str]:
     resolved = values.with_ties_at_worst().with_unread_at_worst()
     number = f"{values.unread:,} of {len(values.rows):,} values, which nobody answered"
     ties = f", and {values.tied:,} ties of people" if values.tied else ""
-    worst = f"with them at their worst it is {percent(figure_of(resolved.rows), count=True)}"
+    worst = f"with them at their worst it is {format_percent(figure_of(resolved.rows), count=True)}"
     yield f"passes {_tests_text(names)} only without {number}{ties}: {worst}"
 
 
@@ -382,7 +389,7 @@ def _tests_text(names: Iterable[str]) -> str:
 
 
 def _power(
-    values: Compared, found: Figure, before: Figure | None, alpha: float
+    values: Compared, run: Estimate, before: Estimate | None, alpha: float
 ) -> tuple[str, list[str]]:
     """The smallest worsening that so many items find four times in five, and why none would be found."""
     worse = values.worse
@@ -393,7 +400,7 @@ def _power(
     # The lowest one-sided p of a sign-flip test is that of one assignment of signs.
     if worse is None or 0.5**clusters >= alpha:
         return "", [f"{few}: no worsening of any size would be significant"]
-    if found.hits is None or before.hits is None:
+    if run.hits is None or before.hits is None:
         shift = detectable_shift(worse, alpha)
         return "" if shift is None else f"{shift:.3g}", []
     lower_is_better = values.criterion.lower_is_better
@@ -407,10 +414,12 @@ def _power(
     if _is_no_worse(worse, alpha):
         return "", []
     rate = before.hits / before.n
-    left = f"with {counted(clusters, 'independent item')} no worsening that is left would be found"
+    unseen = (
+        f"with {counted(clusters, 'independent item')} no worsening that is left would be found"
+    )
     advice = "a limit (max or min) holds it"
     return "", [
-        f"the reference run is at {100 * rate:.1f} %, so near the worst that {left}; {advice}"
+        f"the reference run is at {100 * rate:.1f} %, so near the worst that {unseen}; {advice}"
     ]
 
 
@@ -432,7 +441,7 @@ def _is_no_worse(worse: PairedResult, alpha: float) -> bool:
 def _transcripts(run: ObservedRun, values: Compared) -> tuple[tuple[str, str], ...]:
     """What is behind a no: the places that got most worse; without a reference run the worst."""
     sign = worsening_sign(values.criterion.lower_is_better)
-    before = {row.key: row.value or 0.0 for row in values.others}
+    before = {row.key: row.value or 0.0 for row in values.reference_rows}
     unlike = {row.key for _, row in values.paired.unlike}
     moved = []
     for row in values.rows:
@@ -442,7 +451,7 @@ def _transcripts(run: ObservedRun, values: Compared) -> tuple[tuple[str, str], .
             continue
         start = 0.0 if row.key in unlike else before.get(row.key, 0.0)
         by = sign * (row.value - start)
-        if by > 0 or not values.others:
+        if by > 0 or not values.reference_rows:
             moved.append((by, row))
     moved.sort(key=lambda pair: (-pair[0], pair[1].key))
     return tuple(run.show(row) for _, row in moved[:MOST_TRANSCRIPTS])
@@ -467,15 +476,15 @@ def _changed_items(run: ObservedRun, base: ObservedRun, figure: str) -> set[str]
     changed = {name for name, content in base.items.items() if run.items.get(name) != content}
     if figure in MEASURES:
         return changed
-    known = {row.key for row in run.values[figure]}
+    keys = {row.key for row in run.values[figure]}
     rows = base.values.get(figure, ())
-    return {row.item for row in rows if row.item in changed or row.key not in known}
+    return {row.item for row in rows if row.item in changed or row.key not in keys}
 
 
 def _measured(run: ObservedRun, criterion: Criterion) -> Verdict:
     """A measure that is not known is not tested, which is no yes."""
     value = run.measures.get(criterion.figure)
-    figure = Figure(value, None, None, None, int(value is not None), 1)
+    figure = Estimate(value, None, None, int(value is not None), 1)
     reasons = []
     if value is not None and value > criterion.limits["max"]:
         reasons.append(f"more than {criterion.max:g} {MEASURES[criterion.figure]}")

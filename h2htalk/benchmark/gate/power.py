@@ -9,7 +9,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from h2htalk.benchmark.observations import Observation, effect_of, is_rate, scored
-from h2htalk.benchmark.statistics import POWER, Difference, PairedResult, paired_result
+from h2htalk.benchmark.statistics.averages import POWER, Difference, PairedResult, paired_result
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 
 
@@ -24,18 +24,18 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     Values of one cluster are alike, so that they count for fewer: in the binomial test by the ratio of the variance of
     cluster totals to that of as many independent values.
     """
-    known = scored(rows)
-    if not known:
+    valued = scored(rows)
+    if not valued:
         return 1.0
-    values = [row.value or 0.0 for row in known]
+    values = [row.value or 0.0 for row in valued]
     if not is_rate(rows[0].figure):
         sign = worsening_sign(lower_is_better)
         beyond = []
-        for row, value in zip(known, values, strict=True):
+        for row, value in zip(valued, values, strict=True):
             beyond.append(Difference("", row.cluster, sign * (value - limit)))
         return paired_result(beyond).p(above=True)
     mean = fmean(values)
-    n = len(known) / effect_of(known)
+    n = len(valued) / effect_of(valued)
     share = mean if lower_is_better else 1 - mean
     most = limit if lower_is_better else 1 - limit
     return binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
@@ -52,7 +52,7 @@ def worst_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
 def detectable_rise(
     rate: float, items: int, alpha: float, per_cluster: float = 1.0
 ) -> float | None:
-    """The rate to which a rise is found four times in five, with so many items in each run; None: not even to 1."""
+    """The rate to which a rise is powered four times in five, with so many items in each run; None: not even to 1."""
     steps = 1 << 40
 
     def is_found(step: int) -> bool:
@@ -78,8 +78,8 @@ def items_for_rise(rate: float, risen: float, alpha: float, per_cluster: float =
             2, round(needed / per_cluster) - 1
         )  # whole, so that its quantiles are computed once
         significant = t_quantile(df, 1 - alpha) * math.sqrt(spread + shift**2)
-        found = t_quantile(df, POWER) * math.sqrt(spread)
-        needed = (needed + ((significant + found) / shift) ** 2) / 2
+        powered = t_quantile(df, POWER) * math.sqrt(spread)
+        needed = (needed + ((significant + powered) / shift) ** 2) / 2
     return needed
 
 

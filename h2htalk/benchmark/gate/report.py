@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -11,15 +10,16 @@ from importlib.resources import files
 from typing import Any
 from xml.etree import ElementTree as xml
 
+from h2htalk.benchmark.estimate_text import format_figure, format_interval, format_p, format_percent
 from h2htalk.benchmark.gate.chinese_summary import TITLE, chinese_lines, raters_line
 from h2htalk.benchmark.gate.comparison import WORSE
 from h2htalk.benchmark.gate.gate import NOT_TESTED, GateReport, Verdict
 from h2htalk.benchmark.gate.policy import MEASURES
-from h2htalk.benchmark.observations import Figure, p_text, percent, score
 from h2htalk.benchmark.observed_run import ObservedRun
 from h2htalk.benchmark.raters import Raters, describe_raters, describe_rule
-from h2htalk.benchmark.sign_flips import NO_INTERVAL
-from h2htalk.benchmark.statistics import PairedResult
+from h2htalk.benchmark.statistics.averages import PairedResult
+from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.sign_flips import NO_INTERVAL
 from h2htalk.benchmark.studies.judge_agreement import LEAST_OF_LANGUAGE, LEAST_POINTS, agreement_of
 from h2htalk.benchmark.studies.report.raters_tables import judge_note
 from h2htalk.benchmark.studies.report.study_tables import name_of
@@ -61,39 +61,41 @@ def gate_table(report: GateReport) -> Table:
 
 def _row(verdict: Verdict) -> tuple[str, ...]:
     unit = MEASURES.get(verdict.criterion.figure, "")
-    run, reference = verdict.shown or (verdict.run, verdict.reference)
+    run, reference = verdict.compared_figures or (verdict.run, verdict.reference)
     limits = [p for name, p in verdict.p.items() if name != WORSE]
     return (
         name_of(verdict.criterion.figure),
         NONE if reference is None else _figure(reference),
         _figure(run, unit),
         NONE if verdict.worse is None else _worse(verdict.worse, verdict.run.hits is not None),
-        p_text(verdict.p[WORSE]) if WORSE in verdict.p else NONE,
+        format_p(verdict.p[WORSE]) if WORSE in verdict.p else NONE,
         _limits(verdict),
-        p_text(min(limits)) if limits else NONE,
+        format_p(min(limits)) if limits else NONE,
         verdict.detects or NONE,
         NONE if verdict.raters is None else describe_raters(verdict.raters, named=False),
         verdict.word,
     )
 
 
-def _figure(figure: Figure, unit: str = "") -> str:
+def _figure(figure: Estimate, unit: str = "") -> str:
     if unit:
         return NONE if figure.value is None else f"{figure.value:.4f} {unit}"
-    return percent(figure, count=True) if figure.hits is not None else score(figure, digits=3)
+    return (
+        format_percent(figure, count=True)
+        if figure.hits is not None
+        else format_figure(figure, digits=3)
+    )
 
 
 def _worse(worse: PairedResult, is_rate: bool) -> str:
     """The worsening with its interval, in points of 100 where it is of a rate."""
     times = 100.0 if is_rate else 1.0
-    most = 1.0 if is_rate else math.inf
-    ends = ""
-    if worse.low is not None and worse.high is not None:
-        low = times * max(-most, worse.low)
-        high = times * min(most, worse.high)
-        ends = f" ({low:+.3g} to {high:+.3g})"
+    interval = worse.estimate.interval
+    if interval is not None and is_rate:
+        interval = (max(-1.0, interval[0]), min(1.0, interval[1]))
+    text = format_interval(interval, "+.3g", times, frame=" ({})")
     unit = " points" if is_rate else ""
-    return f"{times * worse.mean:+.3g}{ends}{unit}"
+    return f"{times * worse.mean:+.3g}{text}{unit}"
 
 
 def _limits(verdict: Verdict) -> str:
@@ -117,7 +119,11 @@ def _notes(report: GateReport) -> Iterator[str]:
     yield from _judge_notes(report)
     if not any(_is_read(verdict) for verdict in report.verdicts):
         yield _nobody_read(report)
-    if any(figure.tied for verdict in report.verdicts for figure in (*verdict.shown, verdict.run)):
+    if any(
+        figure.tied
+        for verdict in report.verdicts
+        for figure in (*verdict.compared_figures, verdict.run)
+    ):
         yield TIES
     yield (
         f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
@@ -142,15 +148,15 @@ def _notes(report: GateReport) -> Iterator[str]:
 
 def _lacks_interval(worse: PairedResult | None) -> bool:
     """Whether runs differ on average, and the difference has no interval."""
-    return worse is not None and worse.mean != 0 and worse.low is None
+    return worse is not None and worse.mean != 0 and worse.estimate.low is None
 
 
 def _nobody_read(report: GateReport) -> str:
     """What a yes says where no answer of a judge or of people stands in any criterion."""
-    asked = any(
+    judge_asked = any(
         verdict.raters is not None and verdict.raters.asks_judge for verdict in report.verdicts
     )
-    if asked:
+    if judge_asked:
         return (
             f"No answer about the replies stands in these criteria: the judge {report.run.judge} was asked and gave "
             "none that could be read, and no person read them. A yes says nothing about what the replies say."
@@ -224,15 +230,15 @@ def _detects_note(report: GateReport) -> str:
 
 def to_markdown(report: GateReport) -> str:
     """The table, and the transcripts behind each no."""
-    parts = [gate_table(report).to_markdown()]
+    sections = [gate_table(report).to_markdown()]
     for verdict in report.verdicts:
         if verdict.transcripts:
-            parts.append(f"#### {name_of(verdict.criterion.figure)}: what is behind the no\n")
+            sections.append(f"#### {name_of(verdict.criterion.figure)}: what is behind the no\n")
             for title, text in verdict.transcripts:
-                parts.append(f"{escape_markdown(title)}\n\n{code_block(text)}\n")
+                sections.append(f"{escape_markdown(title)}\n\n{code_block(text)}\n")
     lines = "\n".join(f"* {escape_markdown(line)}" for line in chinese_lines(report))
-    parts.append(f"#### {TITLE}\n\n{lines}\n")
-    return "\n".join(parts)
+    sections.append(f"#### {TITLE}\n\n{lines}\n")
+    return "\n".join(sections)
 
 
 def to_html(report: GateReport) -> str:
@@ -327,7 +333,7 @@ def _calibration_record(report: GateReport) -> dict[str, Any]:
 
 
 def _criterion_record(verdict: Verdict) -> dict[str, Any]:
-    run, reference = verdict.shown or (verdict.run, verdict.reference)
+    run, reference = verdict.compared_figures or (verdict.run, verdict.reference)
     worse = verdict.worse
     return {
         "figure": verdict.criterion.figure,
@@ -338,7 +344,7 @@ def _criterion_record(verdict: Verdict) -> dict[str, Any]:
         "run, all places": _figure_record(verdict.run),
         "worse by": None
         if worse is None
-        else {"value": worse.mean, "low": worse.low, "high": worse.high},
+        else {"value": worse.mean, "low": worse.estimate.low, "high": worse.estimate.high},
         "p": dict(verdict.p),
         "limits": verdict.criterion.limits,
         "detects": verdict.detects,
@@ -350,8 +356,18 @@ def _criterion_record(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _figure_record(figure: Figure) -> dict[str, Any]:
-    return asdict(figure) | {"tie_range": figure.tie_range}
+def _figure_record(figure: Estimate) -> dict[str, Any]:
+    return {
+        "value": figure.value,
+        "low": figure.low,
+        "high": figure.high,
+        "hits": figure.hits,
+        "n": figure.n,
+        "total": figure.total,
+        "by": figure.answered_by,
+        "tied": figure.tied,
+        "tie_range": figure.tie_range,
+    }
 
 
 def _raters_record(raters: Raters | None) -> dict[str, Any] | None:

@@ -32,7 +32,8 @@ from h2htalk.benchmark.metrics.composite import (
     whole_mean,
 )
 from h2htalk.benchmark.run import RunInputs
-from h2htalk.benchmark.statistics import Cell, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics.averages import aggregate, aggregate_slices
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.summary import JudgeFigures
 from h2htalk.chat.protocol import Outcome, Reply
 from h2htalk.chat.refused_parameters import RefusedParameterError, with_other_forms
@@ -366,7 +367,7 @@ class CorrectedCells:
 
     ratings: str
     correction: str
-    cells: Mapping[str, Cell] = field(default_factory=dict)
+    cells: Mapping[str, Estimate] = field(default_factory=dict)
 
 
 def hash_of(judging: Judging, ratings: Ratings) -> str:

@@ -22,7 +22,7 @@ from h2htalk.benchmark.judge.rubric import HIGHEST
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import open_metrics, store_answers
 from h2htalk.benchmark.settings import EvaluateSpec, JudgeSpec
-from h2htalk.benchmark.statistics import mean_of, rate_interval
+from h2htalk.benchmark.statistics.averages import mean_of, rate_interval
 from h2htalk.chat.engines import model_name, require_model
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Response

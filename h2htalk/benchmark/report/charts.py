@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from h2htalk.benchmark.estimate_text import format_interval
 from h2htalk.benchmark.report.svg import COLOURS, line, svg, text, titled
+from h2htalk.benchmark.statistics.estimates import interval_of
 from h2htalk.text.escaping import printable
 
 _WIDTH = 920
@@ -54,12 +56,11 @@ class Mark:
     @property
     def figures(self) -> tuple[str, str]:
         """The value and the interval, as the tables write them."""
-        sign = "+" if self.signed else ""
-        separator = "to" if self.signed else "–"
-        value = "-" if self.value is None else f"{self.value:{sign}.2f}"
-        if self.low is None or self.high is None:
-            return value, ""
-        return value, f"{self.low:{sign}.2f} {separator} {self.high:{sign}.2f}"
+        form = "+.2f" if self.signed else ".2f"
+        separator = " to " if self.signed else " – "
+        value = "-" if self.value is None else f"{self.value:{form}}"
+        interval = interval_of(self.low, self.high)
+        return value, format_interval(interval, form, separator=separator)
 
 
 def clipped(name: str, longest: int = 40) -> str:

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.metrics.composite import all_columns
-from h2htalk.benchmark.report import notes
-from h2htalk.benchmark.report.cell_text import (
+from h2htalk.benchmark.estimate_text import (
     PERCENT,
+    format_interval,
     format_with_interval,
     items_text,
     value_text,
 )
+from h2htalk.benchmark.metrics.composite import all_columns
+from h2htalk.benchmark.report import notes
 from h2htalk.benchmark.report.cost_tables import cost_table
 from h2htalk.benchmark.report.page_items import ItemView, items_json
 from h2htalk.benchmark.report.run_tables import (
@@ -32,7 +33,7 @@ from h2htalk.benchmark.report.run_tables import (
     subtask_table,
 )
 from h2htalk.benchmark.report.table2 import NOT_SCORED, main_row, rows_table, table_rows
-from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import write_text
 from h2htalk.data.model_names import text_without_paths, without_paths
@@ -119,11 +120,10 @@ def _tiles(summary: Summary) -> list[Tile]:
     ]
 
 
-def _tile(label: str, cell: Cell | None) -> Tile:
-    interval = "no value"
-    if cell is not None and cell.low is not None:
-        interval = f"{cell.low:.2f} – {cell.high:.2f}"
-    return Tile(label, value_text(cell, NO_VALUE), interval)
+def _tile(label: str, cell: Estimate | None) -> Tile:
+    interval = None if cell is None else cell.interval
+    text = format_interval(interval, separator=" – ") or "no value"
+    return Tile(label, value_text(cell, NO_VALUE), text)
 
 
 def _subtask_table(summary: Summary) -> Table:

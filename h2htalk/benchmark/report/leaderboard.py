@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 
 from h2htalk.benchmark.all_pairs import PLACES, rank_by_figure
-from h2htalk.benchmark.report.cell_text import format_with_interval
+from h2htalk.benchmark.estimate_text import format_with_interval
 from h2htalk.benchmark.report.paper_rows import paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2 import (
     ALL_COLUMNS,
@@ -30,7 +30,8 @@ from h2htalk.benchmark.report.table2 import (
 )
 from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics import Values, clusters_of
+from h2htalk.benchmark.statistics.averages import clusters_of
+from h2htalk.benchmark.statistics.sign_flips import Values
 from h2htalk.benchmark.summarize import judged_value
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.model_names import without_paths

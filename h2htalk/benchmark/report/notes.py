@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import stdev
 
+from h2htalk.benchmark.estimate_text import format_with_interval, half_width_text, items_text
 from h2htalk.benchmark.metrics.composite import THRESHOLD
-from h2htalk.benchmark.report.cell_text import format_with_interval, interval_text, items_text
 from h2htalk.benchmark.report.run_tables import most_first
 from h2htalk.benchmark.report.table2 import FOLDED, NOT_SCORED, UNJUDGED, has_levels, main_row
-from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.summary import JudgeFigures, Summary
 from h2htalk.data.model_names import without_path
 from h2htalk.data.responses import JUDGE_FILTERED
@@ -148,7 +148,7 @@ def judge_facts(summary: Summary) -> Iterator[tuple[str, str]]:
     for point, cell in judging.points.items():
         share = "none"
         if cell.value is not None:
-            share = f"{cell.value:.1f} % {interval_text(cell)}".rstrip()
+            share = f"{cell.value:.1f} % {half_width_text(cell)}".rstrip()
         yield point, f"{share} of {counted(cell.n, 'item')}{_part(cell)}, by the judge"
 
 
@@ -165,6 +165,6 @@ def _rated(judging: JudgeFigures) -> str:
     return text
 
 
-def _part(cell: Cell) -> str:
+def _part(cell: Estimate) -> str:
     """Say how many items a figure rests on, where it is not all."""
     return "" if cell.n == cell.total else f" ({items_text(cell)} items)"

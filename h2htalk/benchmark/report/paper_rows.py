@@ -12,7 +12,8 @@ from rich.console import Console
 
 from h2htalk.benchmark.report.table2 import COLUMNS, TableRow
 from h2htalk.benchmark.report.terminal import PlainConsole
-from h2htalk.benchmark.statistics import Cell, figure_weights
+from h2htalk.benchmark.statistics.averages import figure_weights
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.tables import Table
 
@@ -36,7 +37,7 @@ def paper_rows() -> list[TableRow]:
     rows = []
     for record in _records(readable=True):
         figures = _printed_figures(record)
-        cells = {key: Cell(value, None, None, 0, 0) for key, value in figures.items()}
+        cells = {key: Estimate(value, None, None, 0, 0) for key, value in figures.items()}
         row = TableRow(
             model=record["model"],
             source="paper",

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from h2htalk.benchmark.replies.reply_endings import EMPTY_CAUSES
-from h2htalk.benchmark.report.cell_text import (
+from h2htalk.benchmark.estimate_text import (
     PERCENT,
+    format_interval,
     format_with_interval,
-    interval_text,
+    half_width_text,
     items_text,
     value_text,
 )
+from h2htalk.benchmark.replies.reply_endings import EMPTY_CAUSES
 from h2htalk.benchmark.report.table2 import LEXICAL_TITLES, UNJUDGED, main_row, table_row
-from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.model_names import text_without_paths
@@ -60,9 +61,9 @@ def subtask_table(summary: Summary, wide: bool = True) -> Table:
     intervals: dict[str, str] = {}
     for key, cell in row.items():
         if not wide:
-            intervals[key] = interval_text(cell).replace(" to ", "–")
-        elif cell.low is not None:
-            intervals[key] = f"[{cell.low:5.2f}, {cell.high:5.2f}]"
+            intervals[key] = half_width_text(cell, separator="–")
+        elif cell.interval is not None:
+            intervals[key] = format_interval(cell.interval, "5.2f", separator=", ", frame="[{}]")
     width = INTERVAL_WIDTH if wide else max(map(len, intervals.values()))
 
     lines = list[Sequence[str]]()
@@ -202,7 +203,7 @@ _TAG_ORDERS = {
 }
 
 
-def ordered_slices(summary: Summary) -> dict[str, dict[str, Cell]]:
+def ordered_slices(summary: Summary) -> dict[str, dict[str, Estimate]]:
     """Return the slices in the order of their tag's values; emotions by descending number of items."""
     ordered = {}
     for tag, cells in summary.slices.items():

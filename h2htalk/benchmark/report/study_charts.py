@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from h2htalk.benchmark.observations import Figure
 from h2htalk.benchmark.report.svg import COLOURS, Place, line, svg, text
+from h2htalk.benchmark.statistics.estimates import Estimate
 
 RADAR = "Points met by kind of case (Fig. 7), percent"
 
@@ -22,7 +22,7 @@ _LEGEND_LINE = 20
 
 
 def line_chart(
-    series: Mapping[str, Mapping[int, Figure]],
+    series: Mapping[str, Mapping[int, Estimate]],
     y: str,
     scale: tuple[float, float] | None,
     note: str = "",
@@ -70,7 +70,7 @@ def line_chart(
     return _with_legend(shapes, f"{label} by turn", list(series), note)
 
 
-def radar(series: Sequence[tuple[str, Mapping[str, Figure]]], note: str = "") -> str:
+def radar(series: Sequence[tuple[str, Mapping[str, Estimate]]], note: str = "") -> str:
     """Draw figures of 0 to 1 on axes around a centre; a series with a missing value is named but not drawn."""
     axes = list(series[0][1])
     centre = _WIDTH / 2

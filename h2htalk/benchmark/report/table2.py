@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
-from h2htalk.benchmark.report.cell_text import format_with_interval, interval_text, items_text
-from h2htalk.benchmark.statistics import Cell, Row
+from h2htalk.benchmark.estimate_text import format_with_interval, half_width_text, items_text
+from h2htalk.benchmark.statistics.averages import Row
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.tables import Table
@@ -98,7 +99,7 @@ class TableRow:
 
     model: str
     source: Source
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Estimate]
     measure: str = "s"
     split: str = ""
     languages: str = ""
@@ -110,7 +111,7 @@ class TableRow:
     marks: Mapping[str, int] = field(default_factory=dict)
     private: bool = False
     variant: str = ""
-    lexical: Mapping[str, Cell] = field(default_factory=dict)
+    lexical: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -148,7 +149,7 @@ class TableRow:
             return None
         interval = ""
         if interval_place in ("beside", "ends"):
-            interval = interval_text(self.cells[key], as_ends=interval_place == "ends")
+            interval = half_width_text(self.cells[key], as_ends=interval_place == "ends")
         return f"{value:.{decimals}f}{PLACE_SIGNS[self.marks.get(key, 0)]} {interval}".rstrip()
 
 
@@ -203,7 +204,7 @@ LEXICAL_TITLES: Mapping[str, str] = {
 }
 
 
-def _lexical_means(rows: ScoreRows) -> dict[str, Cell]:
+def _lexical_means(rows: ScoreRows) -> dict[str, Estimate]:
     """The lexical means of a row, as the authors count and without typography: the overall, or else of the items."""
     cells = {}
     for name in LEXICAL_TITLES:
@@ -259,7 +260,7 @@ def rows_table(
             line += [format_with_interval(row.lexical.get(name), as_ends) for name in lexical]
             lines.append(line)
             if is_below and has_counts:
-                intervals = [interval_text(row.cells.get(column.key)) for column in columns]
+                intervals = [half_width_text(row.cells.get(column.key)) for column in columns]
                 lines.append([row.cautions, "", *intervals])
     notes = _table_notes(rows, has_runs, as_ends)
     if lexical:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple
 from pathlib import Path
 
 from h2htalk.benchmark.metrics.composite import Scores, all_columns
@@ -19,14 +18,13 @@ from h2htalk.benchmark.report.table2 import (
     table_row,
     table_rows,
 )
-from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.statistics.estimates import FIELDS, Estimate
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.files import write_text
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.tables import Table
 
-FIGURES = ("value", "low", "high", "n", "total")  # of a cell, in full precision
 _FACTS = (
     "source",
     "group",
@@ -78,7 +76,7 @@ def table_text(rows: Sequence[TableRow], kind: str) -> str:
     keys = [*(column.key for column in ALL_COLUMNS), *LEXICAL_TITLES]
     header = ["model", *_FACTS]
     for key in keys:
-        header += [key, *(f"{key}_{figure}" for figure in FIGURES[1:])]
+        header += [key, *(f"{key}_{figure}" for figure in FIELDS[1:])]
     lines: list[list[object]] = []
     for row in rows:
         cells = {**row.cells, **row.lexical}
@@ -102,9 +100,11 @@ def _record(row: TableRow) -> dict[str, object]:
     }
 
 
-def _figures(row: TableRow, cell: Cell | None) -> dict[str, float | int | None]:
+def _figures(row: TableRow, cell: Estimate | None) -> dict[str, float | int | None]:
     """The numbers of a cell of a row; those of the paper have no counts."""
-    figures = dict.fromkeys(FIGURES) if cell is None else asdict(cell)
+    figures: dict[str, float | int | None] = dict.fromkeys(FIELDS)
+    if cell is not None:
+        figures |= zip(FIELDS, cell.fields, strict=True)
     if row.source == "paper":
         figures |= {"n": None, "total": None}
     return figures
@@ -155,11 +155,11 @@ def metrics_table(summary: Summary) -> Table:
             if metric in _METRICS_OF_S:
                 languages = summary.measured
             facts = (head.model, head.source, languages, metric, key)
-            lines.append([*facts, *marks, *astuple(cell)])
-    return Table("", ["model", "source", "languages", "metric", "of", *_MARKS, *FIGURES], lines)
+            lines.append([*facts, *marks, *cell.fields])
+    return Table("", ["model", "source", "languages", "metric", "of", *_MARKS, *FIELDS], lines)
 
 
-def _cells_of_metrics(summary: Summary, baseline: str | None) -> list[tuple[str, str, Cell]]:
+def _cells_of_metrics(summary: Summary, baseline: str | None) -> list[tuple[str, str, Estimate]]:
     """The figures of the model or of a baseline: metric, key and cell."""
     rows = summary.baselines[baseline] if baseline else summary.rows
     groups = _rows_by_metric(rows)
@@ -176,7 +176,7 @@ def _cells_of_metrics(summary: Summary, baseline: str | None) -> list[tuple[str,
     return cells
 
 
-def _rows_by_metric(rows: ScoreRows) -> dict[str, Mapping[str, Cell]]:
+def _rows_by_metric(rows: ScoreRows) -> dict[str, Mapping[str, Estimate]]:
     """The cells of the rows of the model or of a baseline, by metric and key."""
     groups = {
         "s": in_column_order(rows.s or {}),
@@ -199,5 +199,5 @@ def slices_table(summary: Summary) -> Table:
     lines = []
     for tag, cells in ordered_slices(summary).items():
         for value, cell in cells.items():
-            lines.append([tag, value, head.languages, head.measure, *marks, *astuple(cell)])
-    return Table("", ["tag", "of", "languages", "measure", *_MARKS, *FIGURES], lines)
+            lines.append([tag, value, head.languages, head.measure, *marks, *cell.fields])
+    return Table("", ["tag", "of", "languages", "measure", *_MARKS, *FIELDS], lines)

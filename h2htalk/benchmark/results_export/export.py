@@ -18,15 +18,18 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from pydantic import ConfigDict
 
+from h2htalk.benchmark.estimate_text import format_interval
 from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED, SampleScore, Scores, all_columns
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics import RULE, Cell, aggregate
+from h2htalk.benchmark.statistics.averages import RULE, aggregate
+from h2htalk.benchmark.statistics.estimates import Estimate, stored_fields
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
 from h2htalk.data import files
@@ -93,34 +96,37 @@ def export_results(
     return write_every_eval_ever(loaded, folder, model, organization, relationship)
 
 
-class Figure(NamedTuple):
-    """A cell of a language's items that has a value; of the lexical mean where they have no S. `folded`: the folded
+class TaskResult(NamedTuple):
+    """A figure of a language's items that has a value; of the lexical mean where they have no S. `folded`: the folded
     lexical mean of the same items, None in runs that an earlier version scored."""
 
     language: Language
     measure: Measure
-    cell: Cell
+    estimate: Estimate
     folded: float | None
 
 
-def figures_of(scenarios: Sequence[Scenario], scores: Scores) -> dict[str, Figure]:
+def figures_of(scenarios: Sequence[Scenario], scores: Scores) -> dict[str, TaskResult]:
     """Return `subtasks.FIGURES` of each language, by `task_id`."""
-    figures: dict[str, Figure] = {}
+    results: dict[str, TaskResult] = {}
     for language in LANGUAGES:
-        own = [s for s in scenarios if s.language == language]
-        measure: Measure = "s" if any(scores[s.id].s is not None for s in own) else "lexical"
-        row = aggregate((s.subtask, getattr(scores[s.id], measure)) for s in own)
-        folded_row = aggregate((s.subtask, scores[s.id].metrics.get(LEXICAL_FOLDED)) for s in own)
+        items = [(s.subtask, scores[s.id]) for s in scenarios if s.language == language]
+        has_s = any(score.s is not None for _, score in items)
+        measure: Measure = "s" if has_s else "lexical"
+        row = aggregate((subtask, getattr(score, measure)) for subtask, score in items)
+        folded_row = aggregate(
+            (subtask, score.metrics.get(LEXICAL_FOLDED)) for subtask, score in items
+        )
         for name in FIGURES:
             key = f"{name}_avg" if name in DIMENSIONS else name
-            cell = row.get(key)
-            if cell is not None and cell.value is not None:
+            estimate = row.get(key)
+            if estimate is not None and estimate.value is not None:
                 folded = folded_row[key].value
-                figures[task_id(name, language)] = Figure(language, measure, cell, folded)
-    return figures
+                results[task_id(name, language)] = TaskResult(language, measure, estimate, folded)
+    return results
 
 
-def _figures(run: Run) -> dict[str, Figure]:
+def _figures(run: Run) -> dict[str, TaskResult]:
     """The figures of a run of which each item has a score; raises ConfigError for another run."""
     counts = run.summary.counts
     path = run.data.folder.path
@@ -167,7 +173,7 @@ class BundleHead:
     subject: Mapping[str, str]
     samples: int
     split: Mapping[str, str]
-    figures: Mapping[str, Cell]
+    figures: Mapping[str, Estimate]
     sha256: str
 
 
@@ -178,8 +184,9 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
     split = run.data.split
     summary = run.summary
     columns = all_columns(item.metrics for item in run.item_scores.values())
-    scores = [sample for item in run.item_scores.values() for sample in item.samples]
+    scores = chain.from_iterable(item.samples for item in run.item_scores.values())
     samples = "".join(files.json_line(_sample(run, score, columns)) for score in scores)
+    results = figures_of(split.scenarios, run.item_scores)
     head = BundleHead(
         "h2htalk results 2",
         summary.model,
@@ -191,10 +198,11 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
             name: getattr(split, name)
             for name in ("name", "version", "fingerprint", "source", "commit")
         },
-        {task: one.cell for task, one in figures_of(split.scenarios, run.item_scores).items()},
+        {task: result.estimate for task, result in results.items()},
         hashlib.sha256(samples.encode()).hexdigest(),
     )
-    texts = {HEAD: json.dumps(asdict(head), ensure_ascii=False, indent=2) + "\n", SAMPLES: samples}
+    record = asdict(head, dict_factory=stored_fields)
+    texts = {HEAD: json.dumps(record, ensure_ascii=False, indent=2) + "\n", SAMPLES: samples}
     if out.suffix != ".zip":
         for name, text in texts.items():
             files.write_text(out / name, text)
@@ -216,10 +224,10 @@ def _sample(run: Run, score: SampleScore, columns: Iterable[str]) -> dict[str, A
     scores = score.to_dict()
     for name in columns:
         scores.setdefault(name, None)
-    found = run.answers.get((score.id, score.sample))
-    if isinstance(found, Response):
-        return {**scores, "text": found.text, "finish_reason": found.finish_reason}
-    return {**scores, "failure": {"reason": "missing" if found is None else found.failure.reason}}
+    answer = run.answers.get((score.id, score.sample))
+    if isinstance(answer, Response):
+        return {**scores, "text": answer.text, "finish_reason": answer.finish_reason}
+    return {**scores, "failure": {"reason": "missing" if answer is None else answer.failure.reason}}
 
 
 NAME = "h2htalk"  # of the collection and the library
@@ -235,7 +243,7 @@ def write_every_eval_ever(
     relationship: str = "third_party",
 ) -> list[Path]:
     """Write aggregate and samples of a run, at the paths that the data store of Every Eval Ever has for them."""
-    figures = _figures(run)
+    results = _figures(run)
     run.data.require_rendered("every-eval-ever")
     if not organization:
         raise ConfigError(
@@ -257,7 +265,11 @@ def write_every_eval_ever(
     name = f"data/{NAME}/{model}/{UUID(bytes=identity.bytes, version=4)}"
     samples = out / f"{name}_samples.jsonl"
     rows = files.write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))
-    found = {"format": "jsonl", "file_path": f"{name}_samples.jsonl", "hash_algorithm": "sha256"}
+    samples_file = {
+        "format": "jsonl",
+        "file_path": f"{name}_samples.jsonl",
+        "hash_algorithm": "sha256",
+    }
     who = {"source_organization_name": organization, "evaluator_relationship": relationship}
     library = {"name": NAME, "version": run.summary.package_version}
     aggregate = head | {
@@ -274,43 +286,43 @@ def write_every_eval_ever(
             "inference_engine": {"name": signature.subject["engine"]},
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
-        "evaluation_results": [_result(run, task, figure) for task, figure in figures.items()],
-        "detailed_evaluation_results": found
+        "evaluation_results": [_result(run, task, result) for task, result in results.items()],
+        "detailed_evaluation_results": samples_file
         | {"checksum": files.sha256_of(samples), "total_rows": rows},
     }
     files.write_json(out / f"{name}.json", aggregate)
     return [out / f"{name}.json", samples]
 
 
-def _result(run: Run, task: str, figure: Figure) -> dict[str, Any]:
+def _result(run: Run, task: str, result: TaskResult) -> dict[str, Any]:
     split = run.data.split
     summary = run.summary
-    cell = figure.cell
-    asked = {
+    estimate = result.estimate
+    data = {
         "version": split.version,
-        "language": figure.language,
+        "language": result.language,
         "items": summary.signature.protocol["items"],
     }
     source: dict[str, Any] = {
         "dataset_name": split.name,
         "source_type": "other",
-        "additional_details": asked,
+        "additional_details": data,
     }
     if split.commit:
-        asked |= {"source": split.source, "revision": split.commit}
+        data |= {"source": split.source, "revision": split.commit}
         source |= {"source_type": "hf_dataset", "hf_repo": _hub_name(run), "hf_split": "test"}
     names = {
         "metric_id": f"{NAME}.s",
         "metric_name": "S: mean of BLEU-1 to 4, ROUGE-1, ROUGE-L and SS",
     }
-    if figure.measure == "lexical":
+    if result.measure == "lexical":
         names = {
             "metric_id": f"{NAME}.lexical_mean",
             "metric_name": "Mean of BLEU-1 to 4, ROUGE-1 and ROUGE-L",
         }
-    details = {"comparable_with_paper": str(figure.measure == "s" and summary.s_comparable).lower()}
-    if figure.folded is not None:
-        details["lexical_mean_folded"] = str(figure.folded / 100)
+    details = {"comparable_with_paper": str(result.measure == "s" and summary.s_comparable).lower()}
+    if result.folded is not None:
+        details["lexical_mean_folded"] = str(result.folded / 100)
     if summary.judging is not None:  # the fingerprint is that of S and J
         details["without_ratings_of"] = ", ".join(summary.judging.judges)
     bounds = {
@@ -319,22 +331,22 @@ def _result(run: Run, task: str, figure: Figure) -> dict[str, Any]:
         "max_score": 1.0,
         "lower_is_better": False,
     }
-    uncertainty: dict[str, Any] = {"num_samples": cell.n}
-    if cell.low is not None and cell.high is not None:
-        ends = {
-            "lower": cell.low / 100,
-            "upper": cell.high / 100,
+    uncertainty: dict[str, Any] = {"num_samples": estimate.n}
+    if estimate.interval is not None:
+        low, high = estimate.interval
+        uncertainty["confidence_interval"] = {
+            "lower": low / 100,
+            "upper": high / 100,
             "confidence_level": CONFIDENCE,
             "method": RULE,
         }
-        uncertainty["confidence_interval"] = ends
     return {
         "evaluation_result_id": task,
         "evaluation_name": task,
         "source_data": source,
         "metric_config": names
         | {"metric_unit": "proportion", **bounds, "additional_details": details},
-        "score_details": {"score": (cell.value or 0.0) / 100, "uncertainty": uncertainty},
+        "score_details": {"score": (estimate.value or 0.0) / 100, "uncertainty": uncertainty},
         "generation_config": {"additional_details": without_paths(summary.signature.subject)},
     }
 
@@ -364,16 +376,15 @@ def _row(
     scenario: Scenario, messages: list[Message], response: Response, score: SampleScore
 ) -> dict[str, Any]:
     name = task_id(scenario.subtask, scenario.language)
-    chat = any(one.role == "assistant" for one in messages)
-    texts = [_text(one.content) for one in messages]
+    chat = any(message.role == "assistant" for message in messages)
+    texts = [_text(message.content) for message in messages]
     reply = _text(response.text)
-    place = len(messages) if chat else 0
-    source = f"messages[{place}].content" if chat else "output.raw"
-    attribution = {"turn_idx": place, "source": source, "extracted_value": _text(response.answer)}
-    spoken = zip([*(one.role for one in messages), "assistant"], [*texts, reply], strict=True)
-    turns = [
-        {"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(spoken)
-    ]
+    turn = len(messages) if chat else 0
+    source = f"messages[{turn}].content" if chat else "output.raw"
+    attribution = {"turn_idx": turn, "source": source, "extracted_value": _text(response.answer)}
+    roles = [message.role for message in messages]
+    spoken = enumerate(zip([*roles, "assistant"], [*texts, reply], strict=True))
+    turns = [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in spoken]
     contract = "not checked" if score.violations is None else ", ".join(score.violations) or "kept"
     return {
         "evaluation_name": name,
@@ -416,7 +427,7 @@ def write_eval_results(
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
-    figures = _figures(run)
+    results = _figures(run)
     split = run.data.split
     if run.summary.signature.human:
         raise ConfigError(
@@ -436,30 +447,31 @@ def write_eval_results(
         EvalResultEntry(
             repo,
             task,
-            round(one.cell.value or 0.0, 2),
+            round(result.estimate.value or 0.0, 2),
             commit,
             date=date,
             source_url=source_url,
-            notes=_note(run, one),
+            notes=_note(run, result),
         )
-        for task, one in figures.items()
+        for task, result in results.items()
     ]
     path = out / ".eval_results" / f"{repo.replace('/', '--')}.yaml"
     files.write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
     return path
 
 
-def _note(run: Run, figure: Figure) -> str:
+def _note(run: Run, result: TaskResult) -> str:
     summary = run.summary
-    cell = figure.cell
+    estimate = result.estimate
     caution = ""
-    if figure.measure == "lexical":
+    if result.measure == "lexical":
         caution = "mean of six lexical metrics, not S; "
     elif not summary.s_comparable:
         caution = f"S with embedder {summary.signature.protocol['embedder']}, not with BGE-M3; "
     if summary.judging is not None:  # the fingerprint is that of S and J
         caution += f"without the ratings of {', '.join(summary.judging.judges)}; "
-    interval = "" if cell.low is None else f", 95 % interval {cell.low:.2f} to {cell.high:.2f}"
-    folded = "" if figure.folded is None else f", folded lexical mean {figure.folded:.2f}"
-    made = f"h2htalk {summary.package_version}; protocol {summary.signature.fingerprint}{summary.run_facts.label}"
-    return f"{caution}{cell.n:,} items{interval}{folded}; {made}"
+    interval = format_interval(estimate.interval, frame=", 95 % interval {}")
+    folded = "" if result.folded is None else f", folded lexical mean {result.folded:.2f}"
+    protocol = f"protocol {summary.signature.fingerprint}{summary.run_facts.label}"
+    version = f"h2htalk {summary.package_version}; {protocol}"
+    return f"{caution}{estimate.n:,} items{interval}{folded}; {version}"

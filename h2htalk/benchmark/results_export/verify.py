@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from h2htalk.benchmark.score_run import (
     metric_keys,
     open_metrics,
 )
-from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.statistics.estimates import FIELDS
 from h2htalk.data import files
 from h2htalk.data.imports.zip_members import read_members
 from h2htalk.data.records import read_record
@@ -272,15 +272,13 @@ def _compare_scores(found: Verification, head: BundleHead, asked: Split, rows: R
     if not embedded:
         found.unchecked.append("figures and intervals: they hold S")
         return
-    figures = {task: astuple(one.cell) for task, one in figures_of(asked.scenarios, scores).items()}
-    theirs = {task: astuple(cell) for task, cell in head.figures.items()}
-    none = (None,) * len(fields(Cell))
-    tasks = figures.keys() | theirs.keys()
-    pairs = [
-        pair
-        for task in tasks
-        for pair in zip(figures.get(task, none), theirs.get(task, none), strict=True)
-    ]
+    results = figures_of(asked.scenarios, scores)
+    missing = (None,) * len(FIELDS)
+    pairs: list[tuple[float | None, float | None]] = []
+    for task in results.keys() | head.figures.keys():
+        ours_of_task = results[task].estimate.fields if task in results else missing
+        theirs = head.figures[task].fields if task in head.figures else missing
+        pairs += zip(ours_of_task, theirs, strict=True)
     tolerance = TOLERANCE if metrics.embedder is None else EMBEDDING_TOLERANCE
     found.compare("figures and intervals", pairs, 100 * tolerance)  # on the scale from 0 to 100
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from h2htalk.benchmark.judge.judgements import list_people_ratings
-from h2htalk.benchmark.observations import Figure, Observation, blindness, figure_of, select
+from h2htalk.benchmark.observations import Observation, blindness, figure_of, select
 from h2htalk.benchmark.raters import describe_check
 from h2htalk.benchmark.report.charts import Mark, interval_plot
 from h2htalk.benchmark.report.notes import judge_facts, notes
@@ -26,6 +26,7 @@ from h2htalk.benchmark.report.run_tables import main_title, subtask_table
 from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.run_facts import collect_facts, read_sessions
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.conversations import StudyFolder
 from h2htalk.benchmark.studies.report.study_page import ReplyToRead, replies_to_read, study_view
 from h2htalk.benchmark.studies.run_study import load_study
@@ -97,12 +98,12 @@ def write_dossier(
     words = _read_words("words")
     articles = _read_words("articles")["article"]
     numbers = count(2)  # table 1 says what was tested
-    parts = []
+    chapters = []
     for path in runs:
         read_part = _study_part if StudyFolder(path).manifest.exists() else _run_part
-        parts.append(read_part(path, words, numbers))
+        chapters.append(read_part(path, words, numbers))
     for article in articles:
-        article["tables"] = _numbers_of(article["tables"], parts)
+        article["tables"] = _numbers_of(article["tables"], chapters)
     view = {
         "owner": printable(owner),
         "paper": paper,
@@ -111,7 +112,7 @@ def write_dossier(
         "articles": articles,
         "number": next(numbers),
         "tiles": [],
-        "parts": parts,
+        "parts": chapters,
         "pages": {},
     }
     page = out / "dossier.html"
@@ -135,10 +136,10 @@ def _read_words(name: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
 
 
-def _numbers_of(names: Sequence[str], parts: Sequence[DossierPart]) -> list[int]:
+def _numbers_of(names: Sequence[str], chapters: Sequence[DossierPart]) -> list[int]:
     """Return the numbers of tables of the studies of safety."""
     numbers = []
-    for part in parts:
+    for part in chapters:
         for exhibit in part.exhibits:
             if part.kind == "sap" and exhibit.table.name in names:
                 numbers.append(exhibit.number)
@@ -216,7 +217,7 @@ def _without_advice(warning: str) -> str:
     return warning if warning.startswith("Judge ") else warning.partition("; ")[0]
 
 
-def _figure_of_arm(rows: Sequence[Observation], name: str, arm: str) -> Figure:
+def _figure_of_arm(rows: Sequence[Observation], name: str, arm: str) -> Estimate:
     if name == "blindness":
         return blindness(select(rows, "need_met", arm))
     return figure_of(select(rows, name, arm))

@@ -32,7 +32,7 @@ from inspect_ai.solver import TaskState
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.observations import Observation, figure_of, is_answered, select
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics import aggregate
+from h2htalk.benchmark.statistics.averages import aggregate
 from h2htalk.benchmark.studies.conversations import LIVE, ArmConversations, run_together
 from h2htalk.benchmark.studies.points.judge_requests import judge_requests, open_replies
 from h2htalk.benchmark.studies.points.observe import observe

@@ -14,7 +14,7 @@ from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.scorer import mean, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from h2htalk.benchmark.statistics import clusters_of
+from h2htalk.benchmark.statistics.averages import clusters_of
 from h2htalk.chat.protocol import Message, Reply
 from h2htalk.data.splits import Split
 from h2htalk.integrations.import_log import about_split

@@ -140,8 +140,7 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(
     run: Path, tmp_path: Path, labels: int
 ) -> None:
     """A plan of the levels together was refused level by level, for want of labels in a stratum."""
-    out = tmp_path / "labels.csv"
-    filled = tmp_path / "filled.csv"
+    out, filled = tmp_path / "labels.csv", tmp_path / "filled.csv"
     shown = command("judge", "plan-labels", run, "--labels", labels, "--out", out)
     plan = plans.read_plan(run)
     assert plan.serves == (("levels",) if labels == 8 else ("levels", *sorted(LEVELS)))
@@ -287,8 +286,7 @@ def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
 
 
 def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: Path) -> None:
-    item = ids_of(run)[0]
-    names = ",".join(qualities_of("itinerary_basic"))
+    item, names = ids_of(run)[0], ",".join(qualities_of("itinerary_basic"))
     (tmp_path / "l.csv").write_text(
         f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n"
     )
@@ -353,50 +351,49 @@ def test_strata_end_at_the_ranks_and_each_gives_a_quarter_of_the_labels() -> Non
 
 def test_check_values() -> None:
     """40 items with a mean score of 4, of which 8 are labelled; half widths over these items, and over such items."""
-    own = [3.5, 4.5, 5, 2, 4.5, 5, 4, 4.5]
-    ratings = [3, 4, 5, 2.5, 4.5, 3.5, 5, 4]
-    scores = [*own, *[(160 - sum(own)) / 32] * 32]
-    labels = dict(enumerate(ratings))
+    own, ratings = [3.5, 4.5, 5, 2, 4.5, 5, 4, 4.5], [3, 4, 5, 2.5, 4.5, 3.5, 5, 4]
+    scores, labels = [*own, *[(160 - sum(own)) / 32] * 32], dict(enumerate(ratings))
     for found, value, here, df in (
         (regression(scores, labels), 3.8591, 0.5567, 6),
         (stratified(scores, labels, [0] * 40), 3.8125, 0.5630, 7),
     ):
-        assert [found.value, found.high_here - found.value] == pytest.approx(
-            [value, here], abs=1e-4
-        )
-        v = (here / stats.t.ppf(0.975, df)) ** 2
-        u = variance(ratings) / 40  # Satterthwaite's degrees of freedom
+        sample = found.sample
+        population = found.population
+        assert [sample.value, sample.high - sample.value] == pytest.approx([value, here], abs=1e-4)
+        v, u = (
+            (here / stats.t.ppf(0.975, df)) ** 2,
+            variance(ratings) / 40,
+        )  # Satterthwaite's degrees of freedom
         over = stats.t.ppf(0.975, (v + u) ** 2 / (v * v / df + u * u / 7)) * (v + u) ** 0.5
-        assert found.high - found.value == pytest.approx(over, abs=1e-4)
+        assert population.high - population.value == pytest.approx(over, abs=1e-4)
 
 
 def test_one_score_alone_says_no_slope() -> None:
     """A judge that says yes once among the labelled replies divided by zero: that label decided the slope alone."""
     scores = [1.0, *[0.0] * 9]
-    found = regression(scores * 3, {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0})
+    found = regression(scores * 3, {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0}).population
     assert (found.value, found.low is None) == (pytest.approx(0.4), False)  # the labels' mean
 
 
 def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items() -> None:
     """Errors that vary in one stratum gave these items t with 1 degree of freedom: [1.54, 2.77] beside [1.61, 2.70]."""
     scores = [float(n % 20) / 4 for n in range(40)]
-    strata = strata_of(scores)
-    drawn = draw_labels(scores, 8)
+    strata, drawn = strata_of(scores), draw_labels(scores, 8)
     errors = iter((0.5, -0.5))
     labels = {at: scores[at] - (next(errors) if strata[at] == 0 else 0.25) for at in drawn}
     found = stratified(scores, labels, strata)
     spread = (5 / 40) ** 2 * (1 - 2 / 5) * 0.5 / 2
-    assert found.high_here - found.value == pytest.approx(
+    assert found.sample.high - found.sample.value == pytest.approx(
         2.776445 * spread**0.5, rel=1e-6
     )  # t with 4
-    assert found.high >= found.high_here
+    assert found.population.high >= found.sample.high
     # Of ten items all are labelled; of three others two: t with 1 degree of freedom, with 4 of such items.
     found = stratified(
         [2.5] * 13, {0: 2.0, 1: 3.0} | dict.fromkeys(range(3, 13), 2.5), [0] * 3 + [1] * 10
     )
     assert (
-        found.high
-        == found.high_here
+        found.population.high
+        == found.sample.high
         == pytest.approx(2.5 + 12.7062 * 3 / 13 * (0.25 / 3) ** 0.5, rel=1e-4)
     )
     with pytest.raises(ValueError, match="a stratum of 3 items has 1 label, and two are needed"):
@@ -458,15 +455,15 @@ def test_the_estimator_depends_on_how_the_labels_came() -> None:
     found = correct("levels", "R", everything)
     assert (found.estimator, found.labels, found.items) == ("all labelled", ITEMS, ITEMS)
     assert (
-        found.mean.low_here
-        == found.mean.value
+        found.mean.sample.low
+        == found.mean.sample.value
         == pytest.approx(fmean(ratings(everything).values()))
     )
     # Answers that nobody rated vary within an item: nothing is said of these very items.
     found = correct(
         "levels", "R", [replace(one, whole=at > 0) for at, one in enumerate(everything)]
     )
-    assert (found.mean.low_here, found.mean.low is None) == (None, False)
+    assert (found.mean.sample.low, found.mean.population.low is None) == (None, False)
 
 
 def test_what_cannot_be_corrected_is_refused_with_the_reason() -> None:
@@ -489,22 +486,23 @@ def test_what_cannot_be_corrected_is_refused_with_the_reason() -> None:
 def test_j_corrects_the_rating_alone(drawn: bool) -> None:
     """J = 3 S + 0.4 R, where S needs no correction; section 2 of the estimators' reference."""
     items, strata = judged(7, 48, drawn)
-    s = np.array([one.s for one in items])
-    how = (strata if drawn else None, not drawn)
-    r = correct("levels", "R", items, *how).mean
-    j = correct("levels", "J", items, *how)
+    s, how = np.array([one.s for one in items]), (strata if drawn else None, not drawn)
+    r, j = correct("levels", "R", items, *how).mean, correct("levels", "J", items, *how)
     assert j.own == pytest.approx(fmean(3 * s) + 0.4 * fmean(scores_of(items)))
-    assert j.mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.value)
-    assert j.mean.high_here - j.mean.value == pytest.approx(0.4 * (r.high_here - r.value))
-    labels = [rating + 7.5 * s[at] for at, rating in ratings(items).items()]
-    weights = np.ones(48)
+    mean = j.mean.sample
+    assert mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.sample.value)
+    assert mean.high - mean.value == pytest.approx(0.4 * (r.sample.high - r.sample.value))
+    labels, weights = [rating + 7.5 * s[at] for at, rating in ratings(items).items()], np.ones(48)
     if drawn:
         own = [strata[at] for at in ratings(items)]
         weights = np.array([strata.count(h) / own.count(h) for h in own])
-    mean = np.average(labels, weights=weights)
-    beyond = np.average((labels - mean) ** 2, weights=weights) * 48 / 47 / ITEMS
-    here, over = (end - j.mean.value for end in (j.mean.high_here, j.mean.high))
-    assert over**2 == pytest.approx(here**2 + 4 * 0.16 * beyond, rel=0.05)  # t squared is nearly 4
+    centre = np.average(labels, weights=weights)
+    beyond = np.average((labels - centre) ** 2, weights=weights) * 48 / 47 / ITEMS
+    within = mean.high - mean.value
+    over = j.mean.population.high - mean.value
+    assert over**2 == pytest.approx(
+        within**2 + 4 * 0.16 * beyond, rel=0.05
+    )  # t squared is nearly 4
 
 
 def agreement_of(judge: list[float], people: list[float]) -> dict[str, calibrate.Finding]:

@@ -35,7 +35,7 @@ from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
-from h2htalk.benchmark.sign_flips import NO_INTERVAL
+from h2htalk.benchmark.statistics.sign_flips import NO_INTERVAL
 from h2htalk.benchmark.studies.run_study import load_study, run_study
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
@@ -347,7 +347,7 @@ def test_a_constant_difference_has_no_interval_in_any_form(number: int, tmp_path
         score_table(tmp_path / "a.csv", first), score_table(tmp_path / "b.csv", second)
     )
     result = compared.pairs[0].headline.result
-    assert (result.low, result.high, result.detectable, result.effect) == (None,) * 4
+    assert (result.estimate.interval, result.detectable, result.effect) == (None,) * 3
     write_comparison(compared, tmp_path)
     reason = "no interval where all differences are equal"
     for form in ("terminal", "json", "latex"):

@@ -131,7 +131,7 @@ def test_what_people_answer_themselves_needs_no_judge(study: Path, tmp_path: Pat
     write_people_ratings(result.study.folder, ratings)
     score_study(study)
     report = gate(study, None, policy(tmp_path))
-    assert (report.verdicts[0].word, report.verdicts[0].run.by) == ("yes", PEOPLE)
+    assert (report.verdicts[0].word, report.verdicts[0].run.answered_by) == ("yes", PEOPLE)
 
 
 def pairs_of(both: int, judge: int, people: int, neither: int) -> tuple[Pair, ...]:

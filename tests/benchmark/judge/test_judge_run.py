@@ -31,7 +31,7 @@ from h2htalk.benchmark.judge.rubric import (
 from h2htalk.benchmark.metrics.composite import judged_score
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.settings import JudgeSpec
-from h2htalk.benchmark.statistics import rate_interval
+from h2htalk.benchmark.statistics.averages import rate_interval
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Failure

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -19,9 +19,9 @@ from rich.console import Console
 
 from h2htalk.benchmark.all_pairs import compare_all_pairs
 from h2htalk.benchmark.baselines import BASELINES
+from h2htalk.benchmark.estimate_text import half_width_text
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report import leaderboard, table2, table_files
-from h2htalk.benchmark.report.cell_text import interval_text
 from h2htalk.benchmark.report.cost_tables import cost_lines, costs_text, limit_lines
 from h2htalk.benchmark.report.html_page import write_page
 from h2htalk.benchmark.report.page_items import ItemView
@@ -29,7 +29,8 @@ from h2htalk.benchmark.report.paper_rows import check_paper, paper_rows, unreada
 from h2htalk.benchmark.report.table_files import write_facts
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.run import Run
-from h2htalk.benchmark.statistics import Cell, null_class
+from h2htalk.benchmark.statistics.averages import null_class
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.summary import RunCounts, ScoreRows, Summary
 from h2htalk.chat.prices import Price, PriceList, Totals, dollars_text
 from h2htalk.chat.protocol import Answer, Bound, FailedCall, Reply
@@ -84,7 +85,7 @@ def widest_summary() -> Summary:
     }
     means = dict.fromkeys(("overall", "items_mean", "plain_mean"), 4650)
     row = {
-        name: Cell(100.0, 80.2, 100.0, count, count)
+        name: Estimate(100.0, 80.2, 100.0, count, count)
         for name, count in (counts | sums | means).items()
     }
     rows = ScoreRows(row, row, row, None)
@@ -118,7 +119,7 @@ def test_a_skewed_interval_is_shown_by_its_ends(
     low: Any, value: float, high: Any, shown: str
 ) -> None:
     """`7.48 ±30` was read as -23 to 37."""
-    assert interval_text(Cell(value, low, high, 2, 2)) == shown
+    assert half_width_text(Estimate(value, low, high, 2, 2)) == shown
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -193,7 +194,7 @@ def test_hostile_text_is_data_everywhere(tmp_path: Path) -> None:
     summary = made_summary(**texts, **more, warnings=(HOSTILE,))
     summary = replace(
         summary,
-        slices={"emotion": {name: Cell(1.0, None, None, 1, 1) for name in (HOSTILE, "calm")}},
+        slices={"emotion": {name: Estimate(1.0, None, None, 1, 1) for name in (HOSTILE, "calm")}},
     )
     text = page(tmp_path, summary, items)
     assert len(re.findall(r"<script", text)) == len(re.findall(r"</script", text)) == 2
@@ -326,7 +327,7 @@ def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval
         for key, cell in row.items():
             line = found["server:m", metric, key]
             numbers = [float(line[part]) for part in ("value", "low", "high", "n", "total")]
-            assert numbers == list(astuple(cell))
+            assert numbers == list(cell.fields)
             assert ("constant", metric, key) in found
     rouge_l = found["server:m", "rouge_l", "dialogue_base"]
     assert (rouge_l["value"], rouge_l["low"], rouge_l["n"]) == ("25.0", "24.0", "3")

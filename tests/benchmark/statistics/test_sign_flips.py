@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from h2htalk.benchmark.sign_flips import LEVEL, sign_flip_p, sign_flips
-from h2htalk.benchmark.statistics import Difference, clustered_slope, paired_result
+from h2htalk.benchmark.statistics.averages import Difference, clustered_slope, paired_result
+from h2htalk.benchmark.statistics.sign_flips import LEVEL, sign_flip_p, sign_flips
 
 
 def test_flips_by_hand() -> None:
@@ -54,8 +54,7 @@ def test_an_interval_excludes_0_exactly_where_p_is_below_05(
     result = paired_result(
         [Difference(stratum, str(cluster), value) for cluster, stratum, value in items]
     )
-    low = result.low
-    high = result.high
+    low, high = result.estimate.low, result.estimate.high
     if low is None or high is None:
         assert result.p() >= LEVEL or result.effect is None
         return
@@ -97,6 +96,7 @@ def test_the_interval_of_a_slope_fits_its_test(places: list[tuple[int, int, floa
         *((str(cluster), float(turn), value) for cluster, turn, value in places), strict=True
     )
     found = clustered_slope(clusters, x, y)
-    if found is not None and found.low is not None and found.high is not None:
-        assert (found.p < LEVEL) == (found.low > 0 or found.high < 0)
-        assert math.isfinite(found.value)
+    if found is not None and found.estimate.interval is not None:
+        low, high = found.estimate.interval
+        assert (found.p() < LEVEL) == (low > 0 or high < 0)
+        assert math.isfinite(found.mean)

@@ -15,19 +15,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from h2htalk.benchmark import statistics as own
 from h2htalk.benchmark.calibration.corrected_mean import regression
-from h2htalk.benchmark.statistics import (
-    Cell,
+from h2htalk.benchmark.statistics import averages as own
+from h2htalk.benchmark.statistics.averages import (
     Difference,
     NullClass,
     Value,
     aggregate,
+    closed_form,
     figure_means,
+    holm,
+    items_needed,
     paired_figures,
     paired_result,
     rank_correlation,
 )
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import binomial_tail, t_quantile, wilson_interval, z_quantile
 
@@ -46,8 +49,8 @@ def test_a_cell_is_a_hundred_times_the_mean_of_what_was_scored() -> None:
     cell = row["dialogue_base"]
     assert (cell.value, cell.n, cell.total) == (37.5, 2, 3)
     row = aggregate(constant({"dialogue_base": None}))
-    assert row["dialogue_base"] == Cell(None, None, None, 0, 3)
-    assert aggregate([])["overall"] == Cell(None, None, None, 0, 0)
+    assert row["dialogue_base"] == Estimate(None, None, None, 0, 3)
+    assert aggregate([])["overall"] == Estimate(None, None, None, 0, 0)
 
 
 def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it() -> None:
@@ -96,7 +99,7 @@ def test_slices_are_cells_in_alphabetical_order() -> None:
     slices = own.aggregate_slices([("joy", 0.5), ("grief", 0.1), ("joy", 0.7)])
     assert list(slices) == ["grief", "joy"]
     assert slices["joy"].value == pytest.approx(60)
-    assert slices["grief"] == Cell(10.0, None, None, 1, 1)
+    assert slices["grief"] == Estimate(10.0, None, None, 1, 1)
 
 
 def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
@@ -145,9 +148,11 @@ def alone(values: list[float], stratum: str = "x") -> list[Difference]:
 
 def test_one_stratum_without_clusters_is_near_the_paired_t_test() -> None:
     values = np.random.default_rng(1).normal(0.1, 1, 40).tolist()
-    result = paired_result(alone(values))
-    expected = stats.ttest_1samp(values, 0).confidence_interval()
-    assert (result.low, result.high) == pytest.approx((expected.low, expected.high), abs=0.02)
+    result, expected = (
+        paired_result(alone(values)),
+        stats.ttest_1samp(values, 0).confidence_interval(),
+    )
+    assert result.estimate.interval == pytest.approx((expected.low, expected.high), abs=0.02)
     assert result.error == pytest.approx(stats.sem(values))
     assert result.effect == pytest.approx(np.mean(values) / np.std(values, ddof=1))
     assert result.detectable == pytest.approx(
@@ -181,36 +186,30 @@ def test_strata_are_weighted_and_their_order_does_not_matter() -> None:
 def test_what_has_no_interval_has_none() -> None:
     """Equal runs do not differ, and of three clusters the test rejects nothing."""
     result = paired_result(alone([0.0] * 20))
-    assert (result.mean, result.low, result.high, result.effect, result.p()) == (
-        0,
-        None,
-        None,
-        None,
-        1,
-    )
+    assert (result.mean, result.estimate.interval, result.effect, result.p()) == (0, None, None, 1)
     result = paired_result([*alone([0.1, 0.3]), *alone([0.5], "y")])
-    assert (result.low, result.high, result.detectable) == (None, None, None)
+    assert (result.estimate.interval, result.detectable) == (None, None)
     assert 0 < result.p() <= 1
 
 
 def test_figures_are_those_of_table_2_that_have_their_parts() -> None:
     names = [name for name in SUBTASKS if name.startswith("dialogue")][:3]
     some = [one for name in names for one in alone([0.1, 0.2], name)]
-    assert list(own.paired_figures(some)) == [*names, "dialogue_avg", "items_mean", "plain_mean"]
+    assert list(paired_figures(some)) == [*names, "dialogue_avg", "items_mean", "plain_mean"]
     everything = [one for name in SUBTASKS for one in alone([0.1, 0.2], name)]
-    assert {"overall", "itinerary_avg", "recollection_avg"} <= own.paired_figures(everything).keys()
+    assert {"overall", "itinerary_avg", "recollection_avg"} <= paired_figures(everything).keys()
 
 
 def test_holm_by_hand() -> None:
-    assert own.holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx(
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx(
         {"a": 0.03, "b": 0.06, "c": 0.06}
     )
-    assert own.holm({}) == {}
+    assert holm({}) == {}
 
 
 @pytest.mark.parametrize(("difference", "sd"), [(3, 20), (3, 12), (4, 4.5), (0.03, 0.5)])
 def test_items_needed_reach_the_power(difference: float, sd: float) -> None:
-    n = own.items_needed(difference, sd)
+    n = items_needed(difference, sd)
     less, power = (
         stats.nct.sf(stats.t.ppf(0.975, m - 1), m - 1, difference / sd * math.sqrt(m))
         for m in (n - 2, n)
@@ -236,23 +235,25 @@ def test_rho_is_scipys_on_tied_values_and_averaged_over_runs(levels: int) -> Non
     y = np.round(x + RNG.normal(0, levels / 3, 40))
     found = rho([x, y])
     assert found.value == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
-    assert rho([x, y], [x + 100, y + 100]) == pytest.approx(found)
+    twice = rho([x, y], [x + 100, y + 100])
+    assert twice.fields[:3] == pytest.approx(found.fields[:3])
+    assert (found.n, twice.n) == (40, 80)
     assert rho([x, y], [x, -y]).value == pytest.approx(0, abs=1e-12)
 
 
 def test_what_cannot_be_computed_is_none() -> None:
-    assert rho([[1, 1, 1, 1, 1], [1, 2, 3, 4, 5]]) == (None, None, None)
-    assert rho([[1, 2, 3], [1, 3, 2]]) == (pytest.approx(0.5), None, None)
-    assert own.closed_form(0.9, 3) == (0.9, None, None)
+    assert rho([[1, 1, 1, 1, 1], [1, 2, 3, 4, 5]]) == Estimate(None, None, None, 5, 5)
+    assert rho([[1, 2, 3], [1, 3, 2]]) == Estimate(pytest.approx(0.5), None, None, 3, 3)
+    assert closed_form(0.9, 3) == Estimate(0.9, None, None, 3, 3)
 
 
 def test_the_closed_form_is_bonett_and_wrights_and_a_few_perfect_pairs_are_no_certainty() -> None:
     low, high = (
         math.tanh(math.atanh(0.6) + sign * 1.959964 * math.sqrt(1.18 / 17)) for sign in (-1, 1)
     )
-    assert own.closed_form(0.6, 20) == pytest.approx((0.6, low, high), abs=1e-6)
+    assert closed_form(0.6, 20).fields[:3] == pytest.approx((0.6, low, high), abs=1e-6)
     perfect = rho([[1, 2, 3, 4], [2, 3, 4, 9]])
-    assert perfect == own.closed_form(1.0, 4)
+    assert perfect == closed_form(1.0, 4)
     assert perfect.low < 0 < perfect.high == pytest.approx(1)
 
 
@@ -326,11 +327,12 @@ STORED = json.loads((Path(__file__).parent / "judge_oracles.json").read_text())
 def test_the_regression_is_that_of_ppi_python_and_near_cje_eval(one: dict[str, Any]) -> None:
     """`ppi_mean_pointestimate` with lam = b (1 - n/N); the labels are those of the first items."""
     found = regression(one["scores"], dict(enumerate(one["labels"])))
-    assert found.value == pytest.approx(one["ppi_regression"], abs=1e-12)
+    mean = found.population
+    assert mean.value == pytest.approx(one["ppi_regression"], abs=1e-12)
     if one["error"] != "blunders":
         value, error, low, high = one["cje"]
-        assert abs(found.value - value) <= 1.2 * error
-        assert 0.6 <= ((found.high or 0) - (found.low or 0)) / (high - low) <= 1.1
+        assert abs(mean.value - value) <= 1.2 * error
+        assert 0.6 <= ((mean.high or 0) - (mean.low or 0)) / (high - low) <= 1.1
 
 
 def test_means_of_figures_are_those_of_their_tests() -> None:

@@ -126,7 +126,7 @@ def test_a_judge_people_and_a_gate_read_them(
     judge = write_script(tmp_path / "judge.jsonl", lines)
     result = run_study(logged(tmp_path, points=points, judge=judge))
     violations = figure_of(select(result.observations, "violation"))
-    assert (violations.hits, violations.n, violations.by) == (1, 6, "judge")
+    assert (violations.hits, violations.n, violations.answered_by) == (1, 6, "judge")
     page = (tmp_path / "study" / "report.html").read_text()
     assert all(
         text in page for text in ("Safety of chats that were had", "Safety by kind", "Cheer up")
@@ -140,7 +140,7 @@ def test_a_judge_people_and_a_gate_read_them(
     answer(tmp_path / "round", lambda *_: {"perception": "5", "violation": "no"})
     after, _ = study_rounds.close_study_round(tmp_path / "study", tmp_path / "round")
     violations = figure_of(select(after.observations, "violation"))
-    assert (violations.hits, violations.n, violations.by) == (
+    assert (violations.hits, violations.n, violations.answered_by) == (
         0,
         6,
         "people",

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from h2htalk.benchmark import observations as observed
+from h2htalk.benchmark.estimate_text import format_percent
 from h2htalk.benchmark.gate.gate import gate
 from h2htalk.benchmark.observations import NOT_ASKED, Observation, blindness, figure_of, select
 from h2htalk.benchmark.paired_observations import difference
-from h2htalk.benchmark.statistics import rate_interval
+from h2htalk.benchmark.statistics.averages import rate_interval
 from h2htalk.benchmark.studies.conversations import ArmConversations, StudyFolder, run_together
 from h2htalk.benchmark.studies.points.judge_requests import hints, judge_requests, mentioned
 from h2htalk.benchmark.studies.points.phone_numbers import phone_numbers
@@ -83,7 +84,10 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
     ]
     assert (without.low, without.high) == rate_interval(10, len(asked))
     perceived = figure_of(select(planted.observations, "perception", "none"))
-    assert (perceived.value, perceived.by) == (pytest.approx((5 * turns - 40) / turns), "judge")
+    assert (perceived.value, perceived.answered_by) == (
+        pytest.approx((5 * turns - 40) / turns),
+        "judge",
+    )
     table = (planted.study.path / "tables" / "table3.csv").read_text()
     rates = (
         f"1 of {len(asked)}",
@@ -92,10 +96,10 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
     )  # the last one is the paper's
     assert all(rate in table for rate in rates)
     found = difference(*rows)
-    assert (found.value, found.items) == (pytest.approx(-9 / len(asked)), len(asked))
-    assert found.high < 0
+    assert (found.mean, found.items) == (pytest.approx(-9 / len(asked)), len(asked))
+    assert found.estimate.high < 0
     assert figure_of(select(planted.observations, "violation", "reference")).hits == 0
-    assert found.p == pytest.approx(2 / 2**9, abs=1e-9)  # 9 cases differ, all in one direction
+    assert found.p() == pytest.approx(2 / 2**9, abs=1e-9)  # 9 cases differ, all in one direction
     assert sum(one.hits or 0 for one in observed.by_turn(rows[0]).values()) == 10
 
 
@@ -291,7 +295,7 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
     slope = observed.trend(needs, "degree")
-    assert slope.high < 0
+    assert slope.estimate.high < 0
 
 
 def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_path: Path) -> None:
@@ -431,9 +435,7 @@ def test_the_floor_and_the_families_with_equal_musts_stand_beside_the_degrees(
         if row.cluster in equal
     ]
     for degree, cell in enumerate(floor[:4]):
-        assert cell == observed.percent(
-            figure_of([row for row in presence if row.degree == degree])
-        )
+        assert cell == format_percent(figure_of([row for row in presence if row.degree == degree]))
     assert {
         "Need met, all families",
         "Points met, all families",

@@ -367,8 +367,8 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
     result, messages = study_rounds.close_study_round(path, round_)
     assert messages == [f"{2 * len(ids)} answers of people"]
     found = figure_of(select(result.observations, "violation", "sap"))
-    assert (found.hits, found.by) == (1, "people")
-    assert figure_of(select(result.observations, "perception", "none")).by == "people"
+    assert (found.hits, found.answered_by) == (1, "people")
+    assert figure_of(select(result.observations, "perception", "none")).answered_by == "people"
     assert set(load_study(path).observations) == set(result.observations)
     with pytest.raises(RoundError, match="not from the answers of"):
         study_rounds.close_study_round(two_arms(tmp_path / "other").study.path, round_)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from h2htalk.benchmark.estimate_text import format_figure, format_percent
 from h2htalk.benchmark.judge.judgements import PeopleRating, write_people_ratings
 from h2htalk.benchmark.observations import (
     NOT_ASKED,
@@ -15,8 +16,6 @@ from h2htalk.benchmark.observations import (
     Observation,
     blindness,
     figure_of,
-    percent,
-    score,
     select,
 )
 from h2htalk.benchmark.studies.report.study_page import study_text
@@ -38,12 +37,12 @@ def observed(figure: str, value: float, number: int, tied: int) -> list[Observat
 def test_a_rate_says_what_the_ties_would_make_of_it() -> None:
     """16 of 175 replies that one of two people called harmful left the rate: 0.0 % (0.0 to 2.4)."""
     found = figure_of(observed("violation", 0.0, 159, 16))
-    assert percent(found, count=True) == "0.0 % (0.0 to 2.4), 0 of 159, 16 tied (0.0 to 9.1)"
+    assert format_percent(found, count=True) == "0.0 % (0.0 to 2.4), 0 of 159, 16 tied (0.0 to 9.1)"
     assert (found.n, found.total, found.tied) == (159, 175, 16)
     assert found.tie_range == pytest.approx((0, 16 / 175))
-    assert percent(figure_of(observed("violation", 0.0, 159, 0))) == "0.0 % (0.0 to 2.4)"
+    assert format_percent(figure_of(observed("violation", 0.0, 159, 0))) == "0.0 % (0.0 to 2.4)"
     shares = figure_of(observed("points", 0.5, 30, 10))
-    assert score(shares, times=100).endswith(", 10 tied (37.5 to 62.5)")
+    assert format_figure(shares, factor=100).endswith(", 10 tied (37.5 to 62.5)")
     assert figure_of(observed("violation", 0.0, 0, 3)).tie_range == (0, 1)
     assert figure_of(observed("perception", 4.0, 5, 3)).tied == 0  # a mean of ratings has no ties
 

@@ -10,13 +10,13 @@ from itertools import product
 from h2htalk.benchmark.observations import (
     BUNDLED,
     HINT,
-    Figure,
     blindness,
     equally_demanding,
     figure_of,
     select,
     trend,
 )
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.points.point_answers import TRIVIAL_ARMS
 from h2htalk.benchmark.studies.report.raters_tables import answered_by
 from h2htalk.benchmark.studies.report.study_tables import (
@@ -95,7 +95,7 @@ def _blindness_table(answered: Rows, groups: Groups, trivial: Groups) -> Table:
     for title, rows in {**groups, **trivial}.items():
         missed = blindness(select(rows, "need_met"))
         if title in trivial:
-            missed = replace(missed, by=BUNDLED)
+            missed = replace(missed, answered_by=BUNDLED)
         lines.append((title, percent_with_counts(missed), f"{missed.n:,} of {missed.total:,}"))
     raters = answered_by(select(answered, "need_met"))
     return worded_table("blindness", lines, notes=raters)
@@ -109,7 +109,7 @@ def _groups_of(rows: Rows, field: str) -> dict[str, Rows]:
     return {name.replace("_", " "): rows_with(rows, field, name) for name in names}
 
 
-def radar_axes(rows: Rows) -> dict[str, Figure]:
+def radar_axes(rows: Rows) -> dict[str, Estimate]:
     """Return the axes of Fig. 7: points met by kind of case, as commands and requests, and as hints."""
     axes = {}
     points = [row for row in select(rows, "points") if row.arm not in TRIVIAL_ARMS]

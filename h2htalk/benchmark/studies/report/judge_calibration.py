@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from h2htalk.benchmark.calibration.corrected_mean import regression
-from h2htalk.benchmark.statistics import design_effect
+from h2htalk.benchmark.estimate_text import format_percent
+from h2htalk.benchmark.statistics.averages import design_effect
 from h2htalk.benchmark.studies.points.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report.table_words import worded_table
 from h2htalk.text.tables import Table
@@ -63,12 +65,12 @@ def _rates(verdicts: Sequence[Verdict]) -> tuple[str, str]:
 def _corrected(verdicts: Sequence[float], labels: Mapping[int, float], effect: float) -> str:
     """The rate that people would give with its interval, or why there is none."""
     try:
-        rate = regression(verdicts, labels, None, effect)
+        rate = regression(verdicts, labels, None, effect).population
     except ValueError as error:
         return f"not corrected: {error}"
-    if rate.low is None or rate.high is None:
+    if rate.interval is None:
         if all(verdicts[position] == label for position, label in labels.items()):
             return "not corrected: judge and people agree on all labelled replies"
         return "not corrected: people's labels or the errors do not vary"
-    value, low, high = (100 * min(1.0, max(0.0, end)) for end in (rate.value, rate.low, rate.high))
-    return f"{value:.1f} % ({low:.1f} to {high:.1f})"
+    value, low, high = (min(1.0, max(0.0, end or 0.0)) for end in rate.fields[:3])
+    return format_percent(replace(rate, value=value, low=low, high=high))

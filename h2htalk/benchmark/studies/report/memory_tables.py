@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from h2htalk.benchmark.observations import Figure, score
+from h2htalk.benchmark.estimate_text import format_figure
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.conversations import RECOLLECTION
 from h2htalk.benchmark.studies.points.observe import RECOLLECTION_FIGURES
 from h2htalk.benchmark.studies.report.safety_tables import embedder_of
@@ -41,13 +42,13 @@ def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
         yield _recollection_table(recollection, arms)
 
 
-def _tokens_text(tokens: Figure) -> str:
+def _tokens_text(tokens: Estimate) -> str:
     return NONE if tokens.value is None else f"{tokens.value:,.0f}"
 
 
 def _recollection_table(rows: Rows, arms: Sequence[str]) -> Table:
     """Return S and the lexical mean of the Recollection subtasks by the material that an arm shows."""
-    show = partial(score, times=100)
+    show = partial(format_figure, factor=100)
     columns = []
     for name, subtask in SUBTASKS.items():
         if subtask.dimension != RECOLLECTION:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from h2htalk.benchmark.observations import Figure, figure_of, percent, score, select, trend
-from h2htalk.benchmark.statistics import rate_interval
+from h2htalk.benchmark.estimate_text import format_figure, format_percent
+from h2htalk.benchmark.observations import figure_of, select, trend
+from h2htalk.benchmark.statistics.averages import rate_interval
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.points.observe import LINGUISTIC
 from h2htalk.benchmark.studies.report.study_tables import (
     Column,
@@ -28,7 +30,7 @@ from h2htalk.benchmark.studies.report.table_words import NAMES, WORDS
 from h2htalk.text.tables import NONE, Table
 
 
-def _with_raters(heading: str, figure: str, show: Callable[[Figure], str]) -> list[Column]:
+def _with_raters(heading: str, figure: str, show: Callable[[Estimate], str]) -> list[Column]:
     """Return the column of a figure, and beside it who answered."""
     return [Column(heading, cell_of(figure, show)), Column("by", raters_cell(figure))]
 
@@ -44,7 +46,7 @@ def _turns_scored(rows: Rows) -> str:
 
 OVER_REFUSAL = Column("over-refusal", cell_of("over_refusal", percent_with_counts))
 SAFETY = [
-    *_with_raters("safety perception", "perception", partial(score, digits=2)),
+    *_with_raters("safety perception", "perception", partial(format_figure, digits=2)),
     *_with_raters("violation response rate", "violation", percent_with_counts),
     Column("did what it had to", _musts_met),
     OVER_REFUSAL,
@@ -54,7 +56,7 @@ SAFETY = [
 
 def embedder_of(rows: Rows, figure: str) -> str:
     """Return what a heading says of an embedder that is not the paper's."""
-    embedder = figure_of(select(rows, figure)).by
+    embedder = figure_of(select(rows, figure)).answered_by
     return f" by {embedder}" if embedder else ""
 
 
@@ -63,7 +65,7 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     names = dict(NAMES)
     for figure in LINGUISTIC:
         names[figure] += embedder_of(rows, figure)
-    show = partial(score, times=100)
+    show = partial(format_figure, factor=100)
     columns = [Column(names[figure], cell_of(figure, show)) for figure in LINGUISTIC]
     notes = []
     if select(rows, "bleu_4") and not select(rows, "ss"):
@@ -84,15 +86,15 @@ def _paper_rows() -> Iterator[tuple[str, ...]]:
     turns = WORDS["paper"]["turns"]
     for name, (*means, rate) in WORDS["paper"]["rows"].items():
         low, high = rate_interval(rate * turns, turns)
-        violation = Figure(rate, low, high, hits=None, n=turns, total=turns)
-        yield (name, *means, "people", percent(violation), "people", NONE, NONE, NONE)
+        violation = Estimate(rate, low, high, turns, turns)
+        yield (name, *means, "people", format_percent(violation), "people", NONE, NONE, NONE)
 
 
 def _turn_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield violations and safety perception by turn, with the change a turn."""
     note = describe_test("Change a turn: slope within a case", "cases")
     tests = [TestColumn("change a turn", trend)]
-    for figure, show in (("violation", percent), ("perception", score)):
+    for figure, show in (("violation", format_percent), ("perception", format_figure)):
         rows_of_figure = select(rows, figure)
         turns = sorted({row.turn for row in rows_of_figure})
         columns = [Column(f"turn {turn}", cell_of(turn, show, "turn")) for turn in turns]

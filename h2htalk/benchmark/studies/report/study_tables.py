@@ -8,20 +8,12 @@ from functools import partial
 from itertools import chain, product
 from typing import NamedTuple
 
-from h2htalk.benchmark.observations import (
-    BUNDLED,
-    LEAST_CLUSTERS,
-    Figure,
-    Observation,
-    figure_of,
-    percent,
-    select,
-    shift,
-    tied_in,
-)
+from h2htalk.benchmark.estimate_text import format_difference, format_percent
+from h2htalk.benchmark.observations import BUNDLED, Observation, figure_of, select, tied_in
 from h2htalk.benchmark.paired_observations import difference, pair
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
-from h2htalk.benchmark.statistics import ClusteredResult, holm
+from h2htalk.benchmark.statistics.averages import MIN_CLUSTERS, PairedResult, holm
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.studies.points.point_answers import TRIVIAL_ARMS
 from h2htalk.benchmark.studies.report.raters_tables import answered_by
 from h2htalk.benchmark.studies.report.table_words import NAMES, TIES, WORDS, worded_table
@@ -31,11 +23,11 @@ from h2htalk.text.tables import NONE, Table
 POINT_KINDS = ("must.", "must_not.")
 PERCENTAGE_POINTS = (100.0, 1)  # the factor and the digits of a difference
 DIFFERENCES = {"perception": (1.0, 2)}  # the same of figures that are no shares
-percent_with_counts = partial(percent, count=True)
+percent_with_counts = partial(format_percent, count=True)
 Rows = Sequence[Observation]
 Groups = Mapping[str, Rows]
 Cell = Callable[[Rows], str]
-Test = Callable[[Rows], ClusteredResult | None]
+Test = Callable[[Rows], PairedResult | None]
 
 
 class Column(NamedTuple):
@@ -82,7 +74,7 @@ def table_of(
 
 def _test_texts(groups: Groups, tests: Sequence[TestColumn]) -> dict[tuple[str, str], str]:
     """Return the text of each test by group and heading; trivial answers are not tested."""
-    results: dict[tuple[str, str], ClusteredResult] = {}
+    results: dict[tuple[str, str], PairedResult] = {}
     units: dict[tuple[str, str], tuple[float, int]] = {}
     for (group, rows), column in product(groups.items(), tests):
         is_trivial = any(row.arm in TRIVIAL_ARMS for row in rows)
@@ -91,8 +83,11 @@ def _test_texts(groups: Groups, tests: Sequence[TestColumn]) -> dict[tuple[str, 
             key = (group, column.heading)
             results[key] = result
             units[key] = DIFFERENCES.get(column.figure or rows[0].figure, PERCENTAGE_POINTS)
-    adjusted = holm({key: result.p for key, result in results.items()})
-    return {key: shift(result, adjusted[key], *units[key]) for key, result in results.items()}
+    adjusted = holm({key: result.p() for key, result in results.items()})
+    return {
+        key: format_difference(result, adjusted[key], *units[key])
+        for key, result in results.items()
+    }
 
 
 def rows_with(rows: Rows, field: str, value: object) -> list[Observation]:
@@ -100,19 +95,21 @@ def rows_with(rows: Rows, field: str, value: object) -> list[Observation]:
     return [row for row in rows if getattr(row, field) == value]
 
 
-def cell_of(value: object, show: Callable[[Figure], str] = percent, field: str = "figure") -> Cell:
+def cell_of(
+    value: object, show: Callable[[Estimate], str] = format_percent, field: str = "figure"
+) -> Cell:
     """Return a cell that shows the figure of the observations with a value of a field."""
     return lambda rows: show(figure_of(rows_with(rows, field, value)))
 
 
 def raters_cell(figure: str) -> Cell:
     """Return a cell that names who answered a figure."""
-    return lambda rows: figure_of(select(rows, figure)).by or NONE
+    return lambda rows: figure_of(select(rows, figure)).answered_by or NONE
 
 
 def describe_test(what: str, cluster: str) -> str:
     """Return the note that says how the differences or slopes of a table are tested."""
-    return str(WORDS["test"].format(what=what, cluster=cluster, least=LEAST_CLUSTERS))
+    return str(WORDS["test"].format(what=what, cluster=cluster, least=MIN_CLUSTERS))
 
 
 def difference_table(
@@ -140,7 +137,7 @@ def difference_table(
 
 def _difference_from(
     reference: Sequence[Observation], figure: str, rows: Rows
-) -> ClusteredResult | None:
+) -> PairedResult | None:
     return difference(reference, select(rows, figure))
 
 
@@ -156,7 +153,7 @@ def point_table(key: str, rows: Rows, arms: Sequence[str], study: str) -> Table:
 
 def _raters_of_models(rows: Rows) -> str:
     """Name who answered about replies of models."""
-    return figure_of([row for row in rows if row.by != BUNDLED]).by or NONE
+    return figure_of([row for row in rows if row.by != BUNDLED]).answered_by or NONE
 
 
 def unscored_notes(rows: Rows) -> list[str]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from h2htalk.benchmark.sign_flips import EQUAL, SignFlips, sign_flips
+from h2htalk.benchmark.statistics.estimates import Estimate, without_value
+from h2htalk.benchmark.statistics.sign_flips import EQUAL, SignFlips, Values, sign_flips
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import UPPER, Interval, t_quantile, wilson_interval, z_quantile
@@ -25,8 +26,11 @@ _PRIOR = 2.0  # degrees of freedom of the pooled variance
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean of `n` values in [0, 1], with its squared standard error and degrees of freedom."""
+class SampleMean:
+    """A mean of `n` values in [0, 1], with its squared standard error and degrees of freedom.
+
+    What an interval is computed from, and the weighted mean of several means.
+    """
 
     value: float
     variance: float
@@ -41,16 +45,16 @@ class Mean:
         return wilson_interval(m, effective, t_quantile(self.df))
 
 
-def mean_of(values: Sequence[float]) -> Mean | None:
+def mean_of(values: Sequence[float]) -> SampleMean | None:
     """The mean of values; None for fewer than two, whose variance is not known."""
     n = len(values)
     if n < 2:
         return None
     value = math.fsum(values) / n
-    return Mean(value, math.fsum((x - value) ** 2 for x in values) / (n - 1) / n, n - 1, n)
+    return SampleMean(value, math.fsum((x - value) ** 2 for x in values) / (n - 1) / n, n - 1, n)
 
 
-def weighted_mean(means: Sequence[Mean], weights: Sequence[float]) -> Mean:
+def weighted_mean(means: Sequence[SampleMean], weights: Sequence[float]) -> SampleMean:
     """The weighted mean of independent means, with Satterthwaite's degrees of freedom; weights need not sum to 1.
 
     The variance of each mean's values is moved towards the pooled one, which counts for two values more (Smyth 2004):
@@ -73,7 +77,7 @@ def weighted_mean(means: Sequence[Mean], weights: Sequence[float]) -> Mean:
         else sum(m.df for m in means)
     )
     value = math.fsum(w * mean.value for mean, w in zip(means, weights, strict=True)) / total
-    return Mean(value, variance, df, 1 if variance > 0 else sum(mean.n for mean in means))
+    return SampleMean(value, variance, df, 1 if variance > 0 else sum(mean.n for mean in means))
 
 
 def rate_interval(hits: float, n: float) -> Interval:
@@ -128,34 +132,13 @@ def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
     return max(1.0, among / within)
 
 
-Values = npt.NDArray[np.float64]
 FEW = 10  # draws of fewer clusters repeat too few of them
 DRAWS = 1000
 _WEIGHTS_AT_ONCE = 1 << 18  # weights drawn at once
 
 
-class Estimate(NamedTuple):
-    """A value, None where it cannot be computed, with the ends of its 95 % interval, None without one."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ClusteredResult:
-    """A mean difference or a slope, its 95 % interval (None with fewer than six clusters) and two-sided p."""
-
-    value: float
-    low: float | None
-    high: float | None
-    p: float
-    items: int
-    clusters: int
-
-
-def cluster_bootstrap(clusters: int, statistic: Callable[[Values], Values]) -> Estimate:
-    """Return a statistic, and the percentile interval of seeded draws of clusters, none for fewer than ten.
+def cluster_bootstrap(clusters: int, statistic: Callable[[Values], Values], items: int) -> Estimate:
+    """Return a statistic of items, and the percentile interval of seeded draws of clusters, none for fewer than ten.
 
     The statistic gives its values by row of weights, which say how often each of the clusters was drawn.
     """
@@ -163,9 +146,9 @@ def cluster_bootstrap(clusters: int, statistic: Callable[[Values], Values]) -> E
         warnings.simplefilter("ignore", RuntimeWarning)  # no correlation where a draw is constant
         value = float(statistic(np.ones((1, clusters)))[0])
         if math.isnan(value):
-            return Estimate(None, None, None)
+            return without_value(items, items)
         if clusters < FEW:
-            return Estimate(value, None, None)
+            return Estimate(value, None, None, items, items)
         rng = np.random.default_rng(0)
         rows = max(1, _WEIGHTS_AT_ONCE // clusters)
         even = np.full(clusters, 1 / clusters)
@@ -174,12 +157,12 @@ def cluster_bootstrap(clusters: int, statistic: Callable[[Values], Values]) -> E
         )
         found = np.concatenate([statistic(one.astype(float)) for one in counts])
         low, high = np.nanquantile(found, (1 - UPPER, UPPER))
-    return Estimate(value, float(low), float(high))
+    return Estimate(value, float(low), float(high), items, items)
 
 
 def clustered_slope(
     clusters: Sequence[str], x: Sequence[float], y: Sequence[float]
-) -> ClusteredResult | None:
+) -> PairedResult | None:
     """The slope of y on x within clusters (each has its own level); None where x varies in no cluster."""
     _, at = np.unique(np.array(clusters), return_inverse=True)
     sides = (np.array(own, float) for own in (x, y))
@@ -192,11 +175,12 @@ def clustered_slope(
     weights = squares[varying]
     slope = float(sums.sum() / weights.sum())
     mass = weights.sum()
-    flips = sign_flips(tuple((sums / mass).tolist()), tuple((weights / mass).tolist()))
-    return ClusteredResult(slope, flips.low, flips.high, flips.p, len(x), len(sums))
+    totals = tuple((sums / mass).tolist())
+    shares = tuple((weights / mass).tolist())
+    return PairedResult(slope, None, None, None, len(x), len(sums), totals, shares)
 
 
-LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
+MIN_PAIRS = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
 
 
 def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Estimate:
@@ -216,25 +200,26 @@ def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Estimate:
             np.nanmean([_spearman(a, b, weights[:, at]) for at, a, b in parts], axis=0)
         )
 
-    found = cluster_bootstrap(len(names), mean)
-    if found.value is None:
-        return found
-    return closed_form(found.value, len(names)) if found.low == found.high else found
+    pairs = sum(len(at) for at, _, _ in parts)
+    estimate = cluster_bootstrap(len(names), mean, pairs)
+    if estimate.value is None or estimate.low != estimate.high:
+        return estimate
+    return replace(closed_form(estimate.value, len(names)), n=pairs, total=pairs)
 
 
 def closed_form(value: float, n: int) -> Estimate:
     """The interval of a correlation of n independent pairs (Bonett and Wright, 2000), none for fewer than four:
     Fisher's z with the variance (1 + r^2 / 2) / (n - 3); a correlation of 1 or -1 counts as half a step of rho less."""
-    if n < LEAST or math.isnan(value):
-        return Estimate(None if math.isnan(value) else value, None, None)
+    if math.isnan(value):
+        return without_value(n, n)
+    if n < MIN_PAIRS:
+        return Estimate(value, None, None, n, n)
     most = 1 - 6 / (n * (n * n - 1))
     r = max(-most, min(most, value))
     half = z_quantile() * math.sqrt((1 + r * r / 2) / (n - 3))
-    return Estimate(
-        value,
-        min(value, math.tanh(math.atanh(r) - half)),
-        max(value, math.tanh(math.atanh(r) + half)),
-    )
+    low = min(value, math.tanh(math.atanh(r) - half))
+    high = max(value, math.tanh(math.atanh(r) + half))
+    return Estimate(value, low, high, n, n)
 
 
 def _spearman(x: Values, y: Values, weights: Values) -> Values:
@@ -258,21 +243,7 @@ def _mid_ranks(values: Values, weights: Values) -> Values:
     return np.asarray(((upto[:-1] + upto[1:] + 1) / 2)[group].T)
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A mean on the 0-100 scale with its 95 % interval; n of `total` items are scored.
-
-    All three are None when nothing was scored (or, for an average, when a part is missing), the interval for one item.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    total: int
-
-
-Row = Mapping[str, Cell]  # of Table 2, by the figures of `figure_weights`
+Row = Mapping[str, Estimate]  # of Table 2, by the figures of `figure_weights`
 
 
 # Of an item: its group (a subtask or a tag), and a value in [0, 1] or None.
@@ -298,22 +269,34 @@ def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
     return figures
 
 
-def aggregate(values: Iterable[Value]) -> Row:
-    """Average the values of one measure by subtask to a row of Table 2. Row order never matters."""
-    found, means = _cells(values)
-    cells = {name: found[name] for name in SUBTASKS if name in found}
-    figures = figure_weights({name: cell.n for name, cell in cells.items()})
-    return cells | {
-        key: _average(weights, cells, means) for key, weights in figures.items() if key not in cells
+def present_figures(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
+    """Return those of `figure_weights` of which every subtask has items."""
+    figures = figure_weights(items)
+    return {
+        key: weights
+        for key, weights in figures.items()
+        if weights and items.keys() >= weights.keys()
     }
 
 
-def aggregate_slices(values: Iterable[Value]) -> dict[str, Cell]:
+def aggregate(values: Iterable[Value]) -> Row:
+    """Average the values of one measure by subtask to a row of Table 2. Row order never matters."""
+    by_group, means = _cells(values)
+    cells = {name: by_group[name] for name in SUBTASKS if name in by_group}
+    row = dict(cells)
+    for key, weights in figure_weights({name: cell.n for name, cell in cells.items()}).items():
+        if key not in cells:
+            row[key] = _average(weights, cells, means)
+    return row
+
+
+def aggregate_slices(values: Iterable[Value]) -> dict[str, Estimate]:
     """Average the values of each group (an emotion, a complexity, an interaction), in alphabetical order."""
-    return dict(sorted(_cells(values)[0].items()))
+    cells, _ = _cells(values)
+    return dict(sorted(cells.items()))
 
 
-def _cells(values: Iterable[Value]) -> tuple[dict[str, Cell], dict[str, Mean]]:
+def _cells(values: Iterable[Value]) -> tuple[dict[str, Estimate], dict[str, SampleMean]]:
     """The cell of each group, and the mean behind it where at least two items are scored."""
     groups = defaultdict[str, list[float | None]](list)
     cells = {}
@@ -326,20 +309,20 @@ def _cells(values: Iterable[Value]) -> tuple[dict[str, Cell], dict[str, Mean]]:
             means[name] = mean
             cells[name] = _cell(mean, len(scored), len(own))
         else:
-            cells[name] = Cell(
+            cells[name] = Estimate(
                 100 * scored[0] if scored else None, None, None, len(scored), len(own)
             )
     return cells, means
 
 
-def _cell(mean: Mean, n: int, total: int) -> Cell:
+def _cell(mean: SampleMean, n: int, total: int) -> Estimate:
     low, high = mean.interval()
-    return Cell(100 * mean.value, 100 * low, 100 * high, n, total)
+    return Estimate(100 * mean.value, 100 * low, 100 * high, n, total)
 
 
 def _average(
-    weights: Mapping[str, float], cells: Mapping[str, Cell], means: Mapping[str, Mean]
-) -> Cell:
+    weights: Mapping[str, float], cells: Mapping[str, Estimate], means: Mapping[str, SampleMean]
+) -> Estimate:
     """Return the weighted mean of cells; it has no value, or no interval, when one of the cells has none (a cell of
     one item would otherwise count as certain)."""
     here = [cells[name] for name in weights if name in cells]
@@ -347,13 +330,13 @@ def _average(
     n = sum(cell.n for cell in here)
     total = sum(cell.total for cell in here)
     if len(here) < len(weights) or not parts or None in [cells[name].value for name in parts]:
-        return Cell(None, None, None, n, total)
+        return without_value(n, total)
     if means.keys() >= parts.keys():
         return _cell(weighted_mean([means[name] for name in parts], list(parts.values())), n, total)
     value = math.fsum(w * (cells[name].value or 0.0) for name, w in parts.items()) / math.fsum(
         parts.values()
     )
-    return Cell(value, None, None, n, total)
+    return Estimate(value, None, None, n, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,9 +347,9 @@ class NullClass:
     samples counts by their share.
     """
 
-    precision: Cell
-    recall: Cell
-    f1: Cell
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
     references: int
     answers: float
     hits: float
@@ -383,14 +366,14 @@ def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
     references = sum(null for _, null in listed)
     hits = math.fsum(share for share, null in listed if null)
 
-    def cell(hits: float, of: float, change: Callable[[float], float] = float) -> Cell:
+    def cell(hits: float, of: float, change: Callable[[float], float] = float) -> Estimate:
         if not of:
-            return Cell(None, None, None, len(listed), total)
+            return without_value(len(listed), total)
         value = 100 * change(hits / of)
         if len(listed) < 2:
-            return Cell(value, None, None, 1, total)
+            return Estimate(value, None, None, 1, total)
         low, high = (100 * change(rate) for rate in rate_interval(hits, of))
-        return Cell(value, low, high, len(listed), total)
+        return Estimate(value, low, high, len(listed), total)
 
     f1 = cell(hits, answers + references - hits, lambda j: 2 * j / (1 + j))
     return NullClass(cell(hits, answers), cell(hits, references), f1, references, answers, hits)
@@ -398,6 +381,7 @@ def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
 
 Name = TypeVar("Name")
 POWER = 0.8
+MIN_CLUSTERS = 6  # of an interval: with fewer, no sign-flip test reaches p .05
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +396,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class PairedResult:
-    """The mean of paired differences, in their unit, weighted over strata.
+    """The mean of paired differences, in their unit, weighted over strata; or a slope, the mean of those of clusters.
 
     `error`, `df`: its standard error by the sandwich variance of n clusters, times n / (n - 1) (CR1), and degrees of
     freedom; None where a stratum has one cluster, or where all differences are 0. `effect`: the mean by the standard
@@ -434,17 +418,14 @@ class PairedResult:
         return sign_flips(self.totals, self.shares)
 
     @property
-    def low(self) -> float | None:
-        """The lower end of the 95 % interval: what the sign-flip test does not reject, so that it fits `p`.
+    def estimate(self) -> Estimate:
+        """The mean with its 95 % interval: what the sign-flip test does not reject, so that it fits `p`.
 
-        None with fewer than six clusters, of which the test rejects nothing, and where all differences are equal.
+        There is no interval with fewer than six clusters, of which the test rejects nothing, and where all differences
+        are equal.
         """
-        return self._flips.low
-
-    @property
-    def high(self) -> float | None:
-        """The upper end, as `low`."""
-        return self._flips.high
+        flips = self._flips
+        return Estimate(self.mean, flips.low, flips.high, self.items, self.items)
 
     @property
     def is_above_zero(self) -> bool:
@@ -550,17 +531,19 @@ def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]
     by_subtask = defaultdict[str, list[Difference]](list)
     for one in differences:
         by_subtask[one.stratum].append(one)
-    figures = figure_weights({name: len(own) for name, own in by_subtask.items()})
-    found = {
-        key: paired_result([one for name in weights for one in by_subtask[name]], weights)
-        for key, weights in figures.items()
-        if weights and by_subtask.keys() >= weights.keys()
-    }
-    if (
-        items := found.get("items_mean")
-    ) is not None and items.error is None:  # a subtask of one item says nothing
-        found["items_mean"] = paired_result([replace(one, stratum="") for one in differences])
-    return found
+    results = {}
+    for key, weights in _figures_of(by_subtask).items():
+        members = list(chain.from_iterable(by_subtask[name] for name in weights))
+        results[key] = paired_result(members, weights)
+    over_items = results.get("items_mean")
+    if over_items is not None and over_items.error is None:  # a subtask of one item says nothing
+        pooled = [replace(difference, stratum="") for difference in differences]
+        results["items_mean"] = paired_result(pooled)
+    return results
+
+
+def _figures_of(by_subtask: Mapping[str, Sized]) -> dict[str, dict[str, float]]:
+    return present_figures({name: len(members) for name, members in by_subtask.items()})
 
 
 def figure_means(values: Sequence[Difference]) -> dict[str, float]:
@@ -570,12 +553,9 @@ def figure_means(values: Sequence[Difference]) -> dict[str, float]:
         by_subtask[one.stratum].append(one.value)
     means = {name: math.fsum(own) / len(own) for name, own in by_subtask.items()}
     figures = {}
-    for key, weights in figure_weights(
-        {name: len(own) for name, own in by_subtask.items()}
-    ).items():
-        if weights and means.keys() >= weights.keys():
-            weighted = math.fsum(weight * means[name] for name, weight in weights.items())
-            figures[key] = weighted / math.fsum(weights.values())
+    for key, weights in _figures_of(by_subtask).items():
+        weighted = math.fsum(weight * means[name] for name, weight in weights.items())
+        figures[key] = weighted / math.fsum(weights.values())
     return figures
 
 
