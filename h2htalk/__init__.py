@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.adjudicate import close_adjudication as close_adjudication
     from h2htalk.benchmark.adjudicate import open_adjudication as open_adjudication
     from h2htalk.benchmark.compare.comparison import compare as compare
-    from h2htalk.benchmark.compare.comparison import plan as plan
     from h2htalk.benchmark.compare.correlation import correlate as correlate
+    from h2htalk.benchmark.compare.planning import plan as plan
     from h2htalk.benchmark.evaluate import evaluate as evaluate
     from h2htalk.benchmark.gate.gate import gate as gate
     from h2htalk.benchmark.judge.judge_run import judge_run as judge_run
@@ -75,7 +75,7 @@ _MODULES = {
     "load_study": "benchmark.studies.run_study",
     "open_adjudication": "benchmark.adjudicate",
     "open_round": "rounds.lifecycle",
-    "plan": "benchmark.compare.comparison",
+    "plan": "benchmark.compare.planning",
     "run_study": "benchmark.studies.run_study",
     "score_study": "benchmark.studies.run_study",
     "verify_results": "benchmark.results_export.verify",

@@ -20,15 +20,9 @@ import numpy.typing as npt
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import CELLS
-from h2htalk.benchmark.statistics.averages import (
-    Difference,
-    holm,
-    items_needed,
-    mean_of,
-    paired_result,
-    rank_correlation,
-    weighted_mean,
-)
+from h2htalk.benchmark.statistics.averages import mean_of, weighted_mean
+from h2htalk.benchmark.statistics.paired_tests import Difference, holm, items_needed, paired_result
+from h2htalk.benchmark.statistics.rank_correlation import rank_correlation
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS

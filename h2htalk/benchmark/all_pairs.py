@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.benchmark.statistics.averages import DRAWS, FEW, holm, present_figures
+from h2htalk.benchmark.statistics.averages import present_figures
+from h2htalk.benchmark.statistics.paired_tests import holm
+from h2htalk.benchmark.statistics.rank_correlation import DRAWS, FEW
 from h2htalk.benchmark.statistics.sign_flips import (
     EXACT,
     FLIPS,

@@ -15,7 +15,8 @@ from statistics import fmean
 from h2htalk.benchmark.estimate_text import format_interval, format_p
 from h2htalk.benchmark.evaluate import call_settings
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics.averages import Difference, paired_result, rate_interval
+from h2htalk.benchmark.statistics.averages import rate_interval
+from h2htalk.benchmark.statistics.paired_tests import Difference, paired_result
 from h2htalk.chat.engines import require_model
 from h2htalk.chat.protocol import Message, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import ModelCalls, check_model

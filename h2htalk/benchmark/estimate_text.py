@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from h2htalk.benchmark.observations import BUNDLED
-from h2htalk.benchmark.statistics.averages import MIN_CLUSTERS, PairedResult
 from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.paired_tests import MIN_CLUSTERS, PairedResult
 from h2htalk.distributions import Interval
 from h2htalk.text.tables import NONE
 

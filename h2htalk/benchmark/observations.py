@@ -8,16 +8,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark.statistics.averages import (
-    MIN_CLUSTERS,
-    PairedResult,
-    SampleMean,
-    clustered_slope,
-    design_effect,
-    mean_of,
-    rate_interval,
-)
+from h2htalk.benchmark.statistics.averages import SampleMean, design_effect, mean_of, rate_interval
 from h2htalk.benchmark.statistics.estimates import Estimate, without_value
+from h2htalk.benchmark.statistics.paired_tests import MIN_CLUSTERS, PairedResult, clustered_slope
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from h2htalk.benchmark.observations import Observation, scored
 from h2htalk.benchmark.raters import CODE, PEOPLE, kinds_of
-from h2htalk.benchmark.statistics.averages import Difference, PairedResult, paired_result
+from h2htalk.benchmark.statistics.paired_tests import Difference, PairedResult, paired_result
 
 VIOLATION = "violation"
 

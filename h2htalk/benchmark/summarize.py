@@ -25,15 +25,14 @@ from h2htalk.benchmark.metrics.composite import (
 from h2htalk.benchmark.replies.reply_endings import count_endings
 from h2htalk.benchmark.run_facts import RunFacts
 from h2htalk.benchmark.statistics.averages import (
-    Difference,
     Row,
     aggregate,
     aggregate_slices,
     clusters_of,
     null_class,
-    paired_figures,
 )
 from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.paired_tests import Difference, paired_figures
 from h2htalk.benchmark.summary import (
     JUDGE_WARNING,
     JudgeFigures,

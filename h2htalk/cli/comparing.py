@@ -17,7 +17,7 @@ from h2htalk.errors import ConfigError
 
 with options.lazy_imports():
     from h2htalk.analysis.figures import charts, style
-    from h2htalk.benchmark.compare import comparison, correlation
+    from h2htalk.benchmark.compare import comparison, correlation, planning
     from h2htalk.benchmark.gate import report as gates
     from h2htalk.benchmark.report import leaderboard as boards
     from h2htalk.benchmark.report import paper_rows, table_files
@@ -117,8 +117,8 @@ def plan(
     metric: Annotated[str | None, Option(help="As of compare.")] = None,
 ) -> None:
     """Say how many items and samples a difference needs, and what fewer items can still detect."""
-    sizes = h2htalk.plan(difference, runs or (), items or comparison.ITEMS, metric)
-    say(*(f"{table.to_terminal()}\n" for table in comparison.plan_tables(sizes)))
+    sizes = h2htalk.plan(difference, runs or (), items or planning.ITEMS, metric)
+    say(*(f"{table.to_terminal()}\n" for table in planning.plan_tables(sizes)))
 
 
 def gate(

@@ -25,8 +25,9 @@ from h2htalk.benchmark.report.page_items import ItemView
 from h2htalk.benchmark.run import Run, RunInputs
 from h2htalk.benchmark.run_facts import RunFacts, answer_warnings
 from h2htalk.benchmark.statistics import averages
-from h2htalk.benchmark.statistics.averages import Difference, NullClass, paired_figures
+from h2htalk.benchmark.statistics.averages import NullClass
 from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.paired_tests import Difference, paired_figures
 from h2htalk.benchmark.summarize import Scored
 from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, Usage

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -44,15 +44,12 @@ from h2htalk.benchmark.judge.judgements import (
 )
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import apply_judgements
-from h2htalk.benchmark.statistics.averages import (
-    cluster_bootstrap,
-    design_effect,
-    rank_correlation,
-)
-from h2htalk.benchmark.statistics.estimates import Estimate, stored_fields
+from h2htalk.benchmark.statistics.averages import design_effect
+from h2htalk.benchmark.statistics.estimates import Estimate, stored_fields, without_value
+from h2htalk.benchmark.statistics.rank_correlation import cluster_bootstrap, rank_correlation
 from h2htalk.benchmark.statistics.sign_flips import Values
 from h2htalk.data.files import write_sealed
-from h2htalk.data.responses import Response
+from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import t_quantile
 from h2htalk.errors import ConfigError, counted
@@ -61,47 +58,61 @@ from h2htalk.text.tables import Table
 LEVELS = tuple(name for name, subtask in SUBTASKS.items() if subtask.level)
 # The subtasks of each corrected mean.
 GROUPS = {ALL_LEVELS: LEVELS, **{name: (name,) for name in LEVELS}}
-GROUPS |= {
-    d: tuple(s for s in SUBTASKS if SUBTASKS[s].dimension == d and s not in LEVELS)
-    for d in DIMENSIONS
-}
+for _dimension in DIMENSIONS:
+    GROUPS[_dimension] = tuple(
+        name
+        for name, subtask in SUBTASKS.items()
+        if subtask.dimension == _dimension and not subtask.level
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A measure of agreement, the judges' mean error, or what it changes by with a unit of log length, over n items.
-    The value is None where it cannot be computed; `method` is that of the 95 % interval, or says why there is none."""
+    """A measure of agreement, the judges' mean error, or what it changes by with a unit of log length.
+
+    The value is None where it cannot be computed; `method` is that of the 95 % interval, or says why there is none.
+    """
 
     name: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
+    estimate: Estimate
     method: str
+
+    def row(self) -> tuple[str | float | None, ...]:
+        """Return the values of `_FINDING`."""
+        value, low, high, n, _ = self.estimate.fields
+        return (self.name, value, low, high, n, self.method)
+
+
+_FINDING = ("name", "value", "low", "high", "n", "method")  # its columns in files
 
 
 def agreements(items: Sequence[JudgedItem]) -> list[Finding]:
     """Compare the judges' mean with people's mean of labelled items."""
-    clusters = [one.cluster for one in items]
-    sides = np.array([[fmean(one.panel) for one in items], [one.people for one in items]], float)
-    whole = np.floor(sides + 0.5)
-    names, at = np.unique(np.array(clusters), return_inverse=True)
-    found = {
-        "weighted kappa": cluster_bootstrap(
-            len(names), lambda weights: weighted_kappa(whole, weights[:, at]), len(items)
-        ),
-        "Spearman": rank_correlation([(clusters, sides)]),
-    }
-    return [Finding(name, *one.fields[:4], "draws of items") for name, one in found.items()]
+    clusters = [item.cluster for item in items]
+    judges = [fmean(item.panel) for item in items]
+    sides = np.array([judges, [item.people for item in items]], float)
+    categories = np.floor(sides + 0.5)
+    names, numbers = np.unique(np.array(clusters), return_inverse=True)
+
+    def kappa(weights: Values) -> Values:
+        return weighted_kappa(categories, weights[:, numbers])
+
+    method = "draws of items"
+    return [
+        Finding("weighted kappa", cluster_bootstrap(len(names), kappa, len(items)), method),
+        Finding("Spearman", rank_correlation([(clusters, sides)]), method),
+    ]
 
 
 def weighted_kappa(sides: Values, weights: Values) -> Values:
     """Cohen's kappa with quadratic weights (Lin's concordance) of two rows of categories, a column an item, by row of
     weights, which say how often each item was drawn."""
-    a, b, aa, bb, ab = (
-        weights @ part / weights.sum(1) for part in (*sides, *sides**2, sides[0] * sides[1])
-    )
-    return np.asarray(2 * (ab - a * b) / (aa + bb - 2 * a * b))
+    draws = weights.sum(1)
+    first, second = sides
+    squares = weights @ first**2 / draws + weights @ second**2 / draws
+    chance = (weights @ first / draws) * (weights @ second / draws)
+    covariance = weights @ (first * second) / draws - chance
+    return np.asarray(2 * covariance / (squares - 2 * chance))
 
 
 def error_effects(items: Sequence[JudgedItem]) -> list[Finding]:
@@ -111,68 +122,73 @@ def error_effects(items: Sequence[JudgedItem]) -> list[Finding]:
     each cluster is left out, so that noise may be uneven; t has the clusters less two as degrees of freedom.
     """
     names = ("mean error", "error by log length")
-    weights = np.array([one.weight for one in items])
-    length = np.array([one.length for one in items])
+    n = len(items)
+    weights = np.array([item.weight for item in items])
+    length = np.array([item.length for item in items])
     root = np.sqrt(weights / weights.mean())
-    x = root[:, None] * np.column_stack(
-        [np.ones(len(items)), length - np.average(length, weights=weights)]
-    )
-    y = root * np.array([one.error for one in items])
-    clusters, cluster = np.unique(np.array([one.cluster for one in items]), return_inverse=True)
-    fits = [
-        np.linalg.lstsq(x[own], y[own])
-        for own in (cluster != left for left in range(-1, len(clusters)))
-    ]
+    centred = length - np.average(length, weights=weights)
+    x = root[:, None] * np.column_stack([np.ones(n), centred])
+    y = root * np.array([item.error for item in items])
+    clusters, numbers = np.unique(np.array([item.cluster for item in items]), return_inverse=True)
+    fits = []
+    for left_out in range(-1, len(clusters)):  # at -1 none of them
+        used = numbers != left_out
+        fits.append(np.linalg.lstsq(x[used], y[used]))
     df = len(clusters) - len(names)
     if df < 1 or min(fit[2] for fit in fits) < len(names):
-        return [
-            Finding(name, None, None, None, len(items), "too few items decide it") for name in names
-        ]
-    whole, *others = (fit[0] for fit in fits)
-    half = t_quantile(df) * np.sqrt(((np.array(others) - whole) ** 2).sum(0))
-    found = zip(names, whole.tolist(), half.tolist(), strict=True)
-    return [
-        Finding(name, b, b - h, b + h, len(items), f"jackknife, t({df})") for name, b, h in found
-    ]
+        return [Finding(name, without_value(n, n), "too few items decide it") for name in names]
+    estimates, *jackknifed = (fit[0] for fit in fits)
+    changes = np.array(jackknifed) - estimates
+    half_widths = t_quantile(df) * np.sqrt((changes**2).sum(0))
+    findings = []
+    for name, value, half in zip(names, estimates.tolist(), half_widths.tolist(), strict=True):
+        estimate = Estimate(value, value - half, value + half, n, n)
+        findings.append(Finding(name, estimate, f"jackknife, t({df})"))
+    return findings
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A corrected mean of R or J (0 to 5) of `levels`, a subtask or a dimension; `own` is the judges' mean.
+    """A corrected mean of R or J (0 to 5) of `levels`, a subtask or a dimension, with the judges' own mean.
 
     `estimator` is its name, or says why the correction is refused.
     """
 
     group: str
     figure: str
-    own: float
+    judge_mean: float
     labels: int
     items: int
     estimator: str
     mean: CorrectedEstimates | None = None
 
-    def ends(self) -> list[float | None]:
+    def clamped(self) -> list[float | None]:
         """The corrected mean, its interval over these items and that over such items, from 0 to 5."""
         if self.mean is None:
             return [None] * 5
-        found = (*self.mean.sample.fields[:3], *self.mean.population.fields[1:3])
-        return [None if end is None else min(5.0, max(0.0, end)) for end in found]
+        values = (*self.mean.sample.fields[:3], *self.mean.population.fields[1:3])
+        return [None if value is None else min(5.0, max(0.0, value)) for value in values]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
-        if self.mean is None:
-            return asdict(self)
-        population, sample = self.mean
-        mean = {
-            "value": population.value,
-            "low": population.low,
-            "high": population.high,
-            "low_here": sample.low,
-            "high_here": sample.high,
+        mean = None
+        if self.mean is not None:
+            value, low, high, labels, items = self.mean.population.fields
+            _, low_here, high_here, *_ = self.mean.sample.fields
+            values = (value, low, high, low_here, high_here, labels, items)
+            mean = dict(zip(_MEAN, values, strict=True))
+        return {
+            "group": self.group,
+            "figure": self.figure,
+            "own": self.judge_mean,
             "labels": self.labels,
             "items": self.items,
+            "estimator": self.estimator,
+            "mean": mean,
         }
-        return asdict(self) | {"mean": mean}
+
+
+_MEAN = ("value", "low", "high", "low_here", "high_here", "labels", "items")  # in files
 
 
 def correct(
@@ -187,50 +203,61 @@ def correct(
     `strata`: where the plan drew each item; `random`: the user calls the labels a simple random sample.
     """
     # J is (1 - ALPHA) times the sum of R and a multiple of S, which needs no correction.
-    is_j = figure == "J"
-    scale = 1 - ALPHA if figure == "J" else 1.0
-    scores = [one.score for one in items]
-    known = [5 * ALPHA / (1 - ALPHA) * (one.s or 0.0) * is_j for one in items]
-    errors = {at: one.error for at, one in enumerate(items) if one.people is not None}
-    own = scale * (fmean(scores) + fmean(known))
-    n = (len(errors), len(items))
+    scale = 1.0
+    multiple = 0.0
+    if figure == "J":
+        scale = 1 - ALPHA
+        multiple = 5 * ALPHA / (1 - ALPHA)
+    # What is added to each rating.
+    certain = [0.0 if item.s is None else multiple * item.s for item in items]
+    scores = [item.score for item in items]
+    errors = {n: item.error for n, item in enumerate(items) if item.people is not None}
+    correction = Correction(
+        group=group,
+        figure=figure,
+        judge_mean=scale * (fmean(scores) + fmean(certain)),
+        labels=len(errors),
+        items=len(items),
+        estimator="",
+    )
     least = LEAST if strata is None else LEAST_DRAWN
     if len(errors) < min(least, max(2, len(items))):
-        return Correction(
-            group, figure, own, *n, f"{counted(len(errors), 'label')}, and {least} are needed"
-        )
-    whole = [score + more for score, more in zip(scores, known, strict=True)]
-    labels = {at: whole[at] - error for at, error in errors.items()}
-    effect = design_effect(whole, [item.cluster for item in items])
+        refused = f"{counted(len(errors), 'label')}, and {least} are needed"
+        return replace(correction, estimator=refused)
+    sums = [score + addend for score, addend in zip(scores, certain, strict=True)]
+    labels = {position: sums[position] - error for position, error in errors.items()}
+    effect = design_effect(sums, [item.cluster for item in items])
     try:
         if len(errors) == len(items):
             estimator = "all labelled"
-            mean = stratified(whole, labels, [0] * len(items), effect)
+            mean = stratified(sums, labels, [None for _ in items], effect)
         elif strata is not None:
             estimator = "stratified"
-            mean = stratified(whole, labels, strata, effect)
+            mean = stratified(sums, labels, strata, effect)
         elif random:
-            ratings = {at: scores[at] - error for at, error in errors.items()}
+            ratings = {position: scores[position] - error for position, error in errors.items()}
             estimator = "regression"
-            mean = regression(scores, ratings, known, effect)
+            mean = regression(scores, ratings, certain, effect)
         else:
-            raise ValueError(
-                "nobody knows which items the labels leave out: draw them with `plan-labels`, or --random-sample"
-            )
-        if mean.population.interval is None:
-            raise ValueError(
-                "the judges' error is the same on all labelled items, so its spread is not known"
-            )
+            return replace(correction, estimator=_NOT_DRAWN)
     except ValueError as error:
-        return Correction(group, figure, own, *n, str(error))
+        return replace(correction, estimator=str(error))
+    if mean.population.interval is None:
+        return replace(correction, estimator=_EQUAL_ERRORS)
     sample = _scaled(mean.sample, scale)
-    if not all(items[at].whole for at in errors):  # answers that nobody rated vary within an item
+    if not all(items[position].whole for position in errors):
+        # Answers that nobody rated vary within an item.
         sample = replace(sample, low=None, high=None)
-    mean = CorrectedEstimates(_scaled(mean.population, scale), sample)
-    return Correction(group, figure, own, *n, estimator, mean)
+    scaled = CorrectedEstimates(population=_scaled(mean.population, scale), sample=sample)
+    return replace(correction, estimator=estimator, mean=scaled)
+
+
+_NOT_DRAWN = "nobody knows which items the labels leave out: draw them with `plan-labels`, or --random-sample"
+_EQUAL_ERRORS = "the judges' error is the same on all labelled items, so its spread is not known"
 
 
 def _scaled(estimate: Estimate, scale: float) -> Estimate:
+    """An estimate with a value and an interval, in another unit."""
     value, low, high = (None if x is None else scale * x for x in estimate.fields[:3])
     return replace(estimate, value=value, low=low, high=high)
 
@@ -239,25 +266,36 @@ def _corrections(
     judged: JudgedRun, labelled: Sequence[JudgedItem], plan: LabelPlan | None, random: bool
 ) -> Iterator[Correction]:
     """R and J of levels I to III, together and each; R of the dimensions' other subtasks."""
-    rated = {one.id: one for one in labelled}
-    items = [
-        rated.get(item, one)
-        for item, one in judged.items.items()
-        if plan is None or item in plan.strata
-    ]
-    for group in [
-        name for name in GROUPS if plan is None or name in plan.serves
-    ]:  # others have too few labels
-        within = [one for one in items if one.subtask in GROUPS[group]]
-        for figure, own in (("R", within), ("J", [one for one in within if one.s is not None])):
-            labels = any(one.people is not None for one in own)
-            strata = None if plan is None else [plan.strata[one.id] for one in own]
-            if (
-                own
-                and (labels or group == ALL_LEVELS)
-                and (figure == "R" or group in (ALL_LEVELS, *LEVELS))
-            ):
-                yield correct(group, figure, own, strata, random)
+    rated = {item.id: item for item in labelled}
+    items = []
+    for name, item in judged.items.items():
+        if plan is None or name in plan.strata:
+            items.append(rated.get(name, item))
+    for group, subtasks in GROUPS.items():
+        if plan is not None and group not in plan.serves:  # it has too few labels
+            continue
+        members = [item for item in items if item.subtask in subtasks]
+        figures = {"R": members}
+        if group in (ALL_LEVELS, *LEVELS):
+            figures["J"] = [item for item in members if item.s is not None]
+        for figure, chosen in figures.items():
+            has_labels = any(item.people is not None for item in chosen)
+            if chosen and (has_labels or group == ALL_LEVELS):
+                strata = None if plan is None else [plan.strata[item.id] for item in chosen]
+                yield correct(group, figure, chosen, strata, random)
+
+
+_MEANS = (
+    "corrected mean",
+    "judge",
+    "corrected",
+    "these: low",
+    "high",
+    "such: low",
+    "high",
+    "labels",
+    "estimator",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,33 +318,37 @@ class Calibration:
     def to(self, format: str) -> str:
         """Return it as `json`, or for the terminal: agreement and error, then the means that people would give."""
         if format == "json":
-            corrections = [correction.to_dict() for correction in self.corrections]
-            record = asdict(self) | {"corrections": corrections}
+            record = {field.name: getattr(self, field.name) for field in fields(self)}
+            rows = [finding.row() for finding in self.findings]
+            record["findings"] = [dict(zip(_FINDING, row, strict=True)) for row in rows]
+            record["corrections"] = [correction.to_dict() for correction in self.corrections]
             return json.dumps(record, ensure_ascii=False, indent=2)
         raters = f" by {counted(self.annotators, 'annotator')}" if self.annotators else ""
         labelled = f"{self.labelled} of {counted(self.items, 'judged item')} labelled{raters}; drawn {self.drawn}"
-        rows: list[tuple[str | float | None, ...]] = []
-        for one in self.corrections:
-            group = SUBTASKS[one.group].title if one.group in SUBTASKS else one.group.title()
-            name = f"{'Levels I to III' if one.group == ALL_LEVELS else group}, {one.figure}"
-            value, *ends = one.ends()
-            refused = "refused" if value is None else value
-            rows.append((name, one.own, refused, *ends, f"{one.labels}/{one.items}", one.estimator))
-        corrected = (
-            "corrected mean",
-            "judge",
-            "corrected",
-            "these: low",
-            "high",
-            "such: low",
-            "high",
-            "labels",
-        )
         title = f"{self.run}, judged by {', '.join(self.judges)}"
-        head = ("judge and people", "value", "low", "high", "n", "interval")
-        agreement = Table(title, head, list(map(astuple, self.findings)), (labelled,))
-        means = Table("", (*corrected, "estimator"), rows, self.notes)
+        header = ("judge and people", "value", "low", "high", "n", "interval")
+        lines = [finding.row() for finding in self.findings]
+        agreement = Table(title, header, lines, (labelled,))
+        means = Table("", _MEANS, [_mean_row(mean) for mean in self.corrections], self.notes)
         return f"{agreement.to_terminal()}\n\n{means.to_terminal()}"
+
+
+def _mean_row(correction: Correction) -> tuple[str | float | None, ...]:
+    group = correction.group
+    title = group.title()
+    if group in SUBTASKS:
+        title = SUBTASKS[group].title
+    if group == ALL_LEVELS:
+        title = "Levels I to III"
+    value, *intervals = correction.clamped()
+    return (
+        f"{title}, {correction.figure}",
+        correction.judge_mean,
+        "refused" if value is None else value,
+        *intervals,
+        f"{correction.labels}/{correction.items}",
+        correction.estimator,
+    )
 
 
 def calibrate_judge(path: Path, human: Path, *, random_sample: bool = False) -> Calibration:
@@ -320,59 +362,78 @@ def calibrate_judge(path: Path, human: Path, *, random_sample: bool = False) -> 
     plan = None if random_sample else read_plan(path)
     unplanned = 0
     if plan is not None:
-        answers = [one for one in run.run.answers.values() if isinstance(one, Response)]
-        drawn = {(one.id, one.sample) for one in answers if answer_id(one) in plan.answers}
-        planned = {key: one for key, one in labels.items() if key in drawn}
-        everything = {key[0] for key in labels} >= run.items.keys()
-        if planned and (
-            len(planned) == len(labels) or not everything
-        ):  # others were chosen in another way
-            unplanned, labels = len(labels) - len(planned), planned
-        else:
+        planned = _planned_labels(run, plan, labels)
+        if planned:
+            unplanned = len(labels) - len(planned)
+            labels = planned
+        else:  # the labels were chosen in another way
             plan = None
-    own = run.labelled(labels)
-    if not own:
+    labelled = run.labelled(labels)
+    if not labelled:
         raise ConfigError(f"{human}: holds no rating of an item that has a judge's score")
-    if plan is not None:  # a labelled item stands for its share of its stratum
-        sizes = Counter(plan.strata.values())
-        counts = Counter(plan.strata[one.id] for one in own)
-        own = [
-            replace(one, weight=sizes[plan.strata[one.id]] / counts[plan.strata[one.id]])
-            for one in own
-        ]
-    found = Calibration(
+    method = "at random" if random_sample else "in an unknown way"
+    if plan is not None:
+        method = "by the plan"
+        labelled = _weighted(labelled, plan)
+    annotators = set[str]()
+    for names in labels.values():
+        annotators.update(filter(None, names))
+    calibration = Calibration(
         run=run.run.summary.model,
         judges=tuple(read_judge(path, name).label for name in run.judging.judges),
         items=len(run.items),
-        labelled=len(own),
-        annotators=len({name for own in labels.values() for name in own if name}),
-        drawn="at random"
-        if random_sample
-        else "in an unknown way"
-        if plan is None
-        else "by the plan",
-        findings=(*agreements(own), *error_effects(own)),
-        corrections=tuple(_corrections(run, own, plan, random_sample)),
-        notes=tuple(_notes(run, len(own), labels, plan, unplanned)),
+        labelled=len(labelled),
+        annotators=len(annotators),
+        drawn=method,
+        findings=(*agreements(labelled), *error_effects(labelled)),
+        corrections=tuple(_corrections(run, labelled, plan, random_sample)),
+        notes=tuple(_notes(run, len(labelled), labels, plan, unplanned)),
     )
-    cells = {}
-    correction = "no item of levels I to III has S and a judge's rating"
-    for one in found.corrections:
-        value, _, _, low, high = one.ends()
-        if one.figure == "J" and value is not None:
-            cells[one.group] = _scaled(Estimate(value, low, high, one.labels, one.items), 20)
-        if (one.group, one.figure) == (ALL_LEVELS, "J"):
-            refused = "refused: " if one.mean is None else ""
-            correction = f"{refused}{one.estimator}, {counted(one.labels, 'label')} of {counted(one.items, 'item')}"
-    write_sealed(
-        path / CORRECTED,
-        asdict(
-            CorrectedCells(hash_of(run.judging, run.ratings), correction, cells),
-            dict_factory=stored_fields,
-        ),
-    )
+    cells = _corrected_cells(run, calibration.corrections)
+    write_sealed(path / CORRECTED, asdict(cells, dict_factory=stored_fields))
     apply_judgements(path)
-    return found
+    return calibration
+
+
+def _planned_labels(run: JudgedRun, plan: LabelPlan, labels: Labels) -> Labels:
+    """The labels of answers that the plan drew; none where others beside them were chosen in another way."""
+    keys = set[SampleKey]()
+    for answer in run.run.answers.values():
+        if isinstance(answer, Response) and answer_id(answer) in plan.answers:
+            keys.add((answer.id, answer.sample))
+    planned = {key: ratings for key, ratings in labels.items() if key in keys}
+    is_everything = {item for item, _ in labels} >= run.items.keys()
+    return {} if len(planned) < len(labels) and is_everything else planned
+
+
+def _weighted(labelled: Sequence[JudgedItem], plan: LabelPlan) -> list[JudgedItem]:
+    """Labelled items, of which each stands for its share of its stratum."""
+    sizes = Counter(plan.strata.values())
+    counts = Counter(plan.strata[item.id] for item in labelled)
+    weighted = []
+    for item in labelled:
+        stratum = plan.strata[item.id]
+        weighted.append(replace(item, weight=sizes[stratum] / counts[stratum]))
+    return weighted
+
+
+def _corrected_cells(run: JudgedRun, corrections: Sequence[Correction]) -> CorrectedCells:
+    """The corrected means of J for the run's tables."""
+    cells = {}
+    text = "no item of levels I to III has S and a judge's rating"
+    for correction in corrections:
+        if correction.figure != "J":
+            continue
+        labels = correction.labels
+        value, _, _, low, high = correction.clamped()
+        if correction.mean is not None:
+            mean = Estimate(value, low, high, labels, correction.items)
+            cells[correction.group] = _scaled(mean, 20)
+        if correction.group == ALL_LEVELS:
+            refused = "refused: " if correction.mean is None else ""
+            shares = f"{counted(labels, 'label')} of {counted(correction.items, 'item')}"
+            text = f"{refused}{correction.estimator}, {shares}"
+    return CorrectedCells(hash_of(run.judging, run.ratings), text, cells)
 
 
 def _notes(
@@ -382,12 +443,15 @@ def _notes(
         yield f"{counted(unplanned, 'label')} of answers that the plan did not draw: left out"
     if plan is not None:
         subtasks = {judged.items[item].subtask for item in plan.strata if item in judged.items}
-        if late := sum(
-            one.subtask in subtasks and one.id not in plan.strata for one in judged.items.values()
-        ):
+        late = 0
+        for item in judged.items.values():
+            late += item.subtask in subtasks and item.id not in plan.strata
+        if late:
             yield f"{counted(late, 'item')} scored after the labels were drawn: left out of the corrected means"
-        if missing := len(plan.answers) - labelled:
+        missing = len(plan.answers) - labelled
+        if missing:
             yield f"{counted(missing, 'drawn item')} without a label: taken as missing by chance"
-    if left_out := len({item for item, _ in labels} - judged.items.keys()):
+    left_out = len({item for item, _ in labels} - judged.items.keys())
+    if left_out:
         yield f"{counted(left_out, 'labelled item')} without a judge's score: left out"
     yield "95 % intervals of the mean of these annotators: of these items alone, and of such items (20 J in tables)"

@@ -19,11 +19,8 @@ from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.distributions import t_quantile
 from h2htalk.errors import counted
 
-CUTS = (
-    0.12,
-    0.4,
-    0.7,
-)  # ranks by judge score at which strata end: rare large errors lie among the low scores
+# Ranks by judge score at which strata end: rare large errors lie among the low scores.
+CUTS = (0.12, 0.4, 0.7)
 
 
 class CorrectedEstimates(NamedTuple):
@@ -67,10 +64,10 @@ class JudgedItem:
 def strata_of(scores: Sequence[float], seed: int = 0) -> list[int]:
     """Number the stratum (0 to 3) of each item: cut by rank of the judge's score, ties in random order."""
     rng = Random(seed)
-    order = sorted(range(len(scores)), key=lambda at: (scores[at], rng.random()))
-    strata = [0] * len(scores)
-    for rank, at in enumerate(order):
-        strata[at] = sum(rank >= round(cut * len(scores)) for cut in CUTS)
+    order = sorted(range(len(scores)), key=lambda position: (scores[position], rng.random()))
+    strata = [0 for _ in scores]
+    for rank, position in enumerate(order):
+        strata[position] = sum(rank >= round(cut * len(scores)) for cut in CUTS)
     return strata
 
 
@@ -78,19 +75,19 @@ def draw_labels(scores: Sequence[float], labels: int, seed: int = 0) -> list[int
     """Draw the items that people should label, by the judge's scores: sorted positions, a quarter at random
     in each stratum; one with fewer items gives the rest to others."""
     rng = Random(seed)
-    strata = strata_of(scores, seed)
-    groups = [
-        [at for at, number in enumerate(strata) if number == stratum]
-        for stratum in range(len(CUTS) + 1)
-    ]
+    groups: list[list[int]] = [[] for _ in range(len(CUTS) + 1)]
+    for position, stratum in enumerate(strata_of(scores, seed)):
+        groups[stratum].append(position)
     counts: list[int] = []
-    for own in groups:
-        counts.append(min(len(own), round((labels - sum(counts)) / (len(groups) - len(counts)))))
-    for stratum, own in enumerate(groups):  # what the last ones could not take
-        counts[stratum] += min(len(own) - counts[stratum], labels - sum(counts))
-    return sorted(
-        at for own, count in zip(groups, counts, strict=True) for at in rng.sample(own, count)
-    )
+    for members in groups:
+        share = round((labels - sum(counts)) / (len(groups) - len(counts)))
+        counts.append(min(len(members), share))
+    for stratum, members in enumerate(groups):  # what the last ones could not take
+        counts[stratum] += min(len(members) - counts[stratum], labels - sum(counts))
+    positions = []
+    for members, count in zip(groups, counts, strict=True):
+        positions += rng.sample(members, count)
+    return sorted(positions)
 
 
 def stratified(
@@ -112,63 +109,66 @@ def stratified(
     df = 0
     weights: dict[int, float] = {}  # of a label: the share of items that it stands for
     for stratum in sorted(set(strata), key=str):
-        own = [at for at in labels if strata[at] == stratum]
+        members = [position for position in labels if strata[position] == stratum]
         size = strata.count(stratum)
-        if len(own) < min(2, size):
-            raise ValueError(
-                f"a stratum of {counted(size, 'item')} has {counted(len(own), 'label')}, and two are needed"
-            )
+        if len(members) < min(2, size):
+            few = counted(len(members), "label")
+            raise ValueError(f"a stratum of {counted(size, 'item')} has {few}, and two are needed")
         weight = size / items
-        errors = [labels[at] - scores[at] for at in own]
+        errors = [labels[position] - scores[position] for position in members]
         error += weight * fmean(errors)
-        if len(own) < size:
-            spread += weight**2 * (1 - len(own) / size) * variance(errors) / len(own)
-            df += len(own) - 1
-        weights |= dict.fromkeys(own, weight / len(own))
-    mean = math.fsum(weights[at] * labels[at] for at in labels)
-    beyond = (
-        math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels)
-        * n
-        / max(1, n - 1)
-        / items
-    )
+        if len(members) < size:
+            unseen = 1 - len(members) / size
+            spread += weight**2 * unseen * variance(errors) / len(members)
+            df += len(members) - 1
+        weights |= dict.fromkeys(members, weight / len(members))
+    mean = math.fsum(weights[position] * label for position, label in labels.items())
+    squares = (weights[position] * (label - mean) ** 2 for position, label in labels.items())
+    beyond = math.fsum(squares) * n / max(1, n - 1) / items
     return _corrected(fmean(scores) + error, spread, df, beyond * effect, n, items)
 
 
 def regression(
     scores: Sequence[float],
     labels: Mapping[int, float],
-    known: Sequence[float] | None = None,
+    certain: Sequence[float] | None = None,
     effect: float = 1.0,
 ) -> CorrectedEstimates:
     """Correct by the regression of labels on the judge's scores, slope 0 to 1; residuals are those of a left-out label.
 
     Args:
         labels: position -> people's rating, of a simple random sample; at least four.
-        known: of each item, what is added to its rating and needs no correction, such as a multiple of S; `stratified`
-            takes it as a part of scores and labels.
+        certain: a part of each item's rating that needs no correction, such as a multiple of S; `stratified` takes it
+            as a part of scores and labels.
+        effect: as of `stratified`.
     """
     items = len(scores)
     n = len(labels)
     if n < 4:
         raise ValueError(f"{n} labels, and four are needed")
-    own = [scores[at] for at in labels]
-    centre = fmean(own)
+    labelled_scores = [scores[position] for position in labels]
+    centre = fmean(labelled_scores)
     mean = fmean(labels.values())
-    square = math.fsum((x - centre) ** 2 for x in own)
-    if max((x - centre) ** 2 for x in own) >= (1 - 1 / n) * square * (
-        1 - 1e-9
-    ):  # one score alone would say the slope
+    x = [score - centre for score in labelled_scores]
+    y = [label - mean for label in labels.values()]
+    square = math.fsum(deviation**2 for deviation in x)
+    most = (1 - 1 / n) * square * (1 - 1e-9)
+    if max(deviation**2 for deviation in x) >= most:  # one score alone would say the slope
         square = 0.0
-    pairs = [(x - centre, y - mean) for x, y in zip(own, labels.values(), strict=True)]
-    slope = min(1.0, max(0.0, math.fsum(x * y for x, y in pairs) / square)) if square else 0.0
-    residuals = [
-        (y - slope * x) / (1 - 1 / n - (x**2 / square if square else 0.0)) for x, y in pairs
-    ]
-    noise = (n - 1) / n * fmean(r * r for r in residuals)
-    known = known or [0.0] * items
-    value = mean + slope * (fmean(scores) - centre) + fmean(known)
-    beyond = effect * variance([y + known[at] for at, y in labels.items()]) / items
+    slope = 0.0
+    if square:
+        products = math.fsum(dx * dy for dx, dy in zip(x, y, strict=True))
+        slope = min(1.0, max(0.0, products / square))
+    squares = []
+    for dx, dy in zip(x, y, strict=True):
+        leverage = dx**2 / square if square else 0.0
+        residual = (dy - slope * dx) / (1 - 1 / n - leverage)
+        squares.append(residual * residual)
+    noise = (n - 1) / n * fmean(squares)
+    addends = certain or [0.0 for _ in scores]
+    value = mean + slope * (fmean(scores) - centre) + fmean(addends)
+    wholes = [label + addends[position] for position, label in labels.items()]
+    beyond = effect * variance(wholes) / items
     return _corrected(value, (1 - n / items) * noise / n, n - 2, beyond, n, items)
 
 
@@ -184,11 +184,13 @@ def _corrected(
     if labels < items and not spread:
         unknown = Estimate(value, None, None, labels, items)
         return CorrectedEstimates(population=unknown, sample=unknown)
-    here = t_quantile(df) * math.sqrt(spread) if spread else 0.0
-    parts = (spread**2 / df if spread else 0.0) + beyond**2 / (labels - 1)
-    over = t_quantile((spread + beyond) ** 2 / parts) * math.sqrt(spread + beyond) if parts else 0.0
-    over = max(here, over)
+    within = t_quantile(df) * math.sqrt(spread) if spread else 0.0
+    terms = (spread**2 / df if spread else 0.0) + beyond**2 / (labels - 1)
+    half = within
+    if terms:
+        wide = t_quantile((spread + beyond) ** 2 / terms) * math.sqrt(spread + beyond)
+        half = max(within, wide)
     return CorrectedEstimates(
-        population=Estimate(value, value - over, value + over, labels, items),
-        sample=Estimate(value, value - here, value + here, labels, items),
+        population=Estimate(value, value - half, value + half, labels, items),
+        sample=Estimate(value, value - within, value + within, labels, items),
     )

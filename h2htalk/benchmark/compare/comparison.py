@@ -1,4 +1,4 @@
-"""Compare scored runs, studies and logs of other harnesses item by item; how many items a comparison needs."""
+"""Compare scored runs, studies and logs of other harnesses item by item, with paired tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from statistics import fmean, stdev, variance
+from statistics import fmean, stdev
 from typing import Any, TypeVar
 
 from h2htalk.benchmark.compare.scored_items import (
@@ -26,14 +26,11 @@ from h2htalk.benchmark.compare.scored_items import (
 from h2htalk.benchmark.estimate_text import format_interval, format_p
 from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED
 from h2htalk.benchmark.report.charts import Mark, interval_plot
-from h2htalk.benchmark.statistics.averages import (
+from h2htalk.benchmark.statistics.paired_tests import (
     Difference,
     PairedResult,
-    detectable_difference,
     figure_means,
-    figure_weights,
     holm,
-    items_needed,
     paired_figures,
     paired_result,
 )
@@ -550,113 +547,3 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     }
     view |= {"tiles": (), "clean": printable_lines, "titles": TITLES}
     write_text(out / "compare.html", render_page(files("h2htalk.benchmark.compare") / "page", view))
-
-
-SAMPLES = (1, 2, 3, 5, 10)
-# Standard deviations of paired differences, in points: two similar models, and two that differ much.
-ASSUMED = (10.0, 15.0, 20.0, 25.0, 30.0)
-ITEMS = (50, 100, 154, 350, 1000, 4650)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a difference, in points (0-100), needs.
-
-    `needed`: (standard deviation of the items' differences, samples an item) -> items for 80 % power at 5 %.
-    `detectable`: (standard deviation, items) -> the difference that as many items find. `seen`: what two runs showed.
-    """
-
-    difference: float
-    needed: dict[tuple[float, int], int]
-    detectable: dict[tuple[float, int], float]
-    seen: str = ""
-
-
-def plan(
-    difference: float,
-    runs: Sequence[AnyPath] = (),
-    items: Sequence[int] = ITEMS,
-    metric: str | None = None,
-) -> Plan:
-    """Say how many items find a difference, in points (0-100), four times in five.
-
-    Args:
-        runs: two scored runs, whose differences an item vary as those to come will; none: a range is shown.
-        items: numbers of items for which to report the detectable difference.
-        metric: as of `compare`.
-
-    Examples:
-        >>> import h2htalk
-        >>> h2htalk.plan(3).needed[20.0, 1]
-        351
-
-    Raises:
-        ConfigError: the difference is not between 0 and 100, or there are not two runs; also as `compare`.
-        DataError: as `compare`.
-    """
-    if not 0.01 <= difference <= 100:
-        raise ConfigError(f"--difference {difference:g}: must be 0.01 to 100 points")
-    if not runs:
-        needed = {(sd, 1): items_needed(difference, sd) for sd in ASSUMED}
-        detectable = {(sd, n): detectable_difference(sd, n) for sd in ASSUMED for n in items}
-        return Plan(difference, needed, detectable)
-    if len(runs) != 2:
-        raise ConfigError(f"--runs takes two runs, not {len(runs)}")
-    pair = compare(runs[0], runs[1], metric=metric).pairs[0]
-    row = pair.headline.result
-    if not row.error or row.df is None:
-        raise ConfigError(
-            "the two runs do not say how much differences vary; name two that differ in several items"
-        )
-    # Of the weighted figure: as that many independent items of equal weight would have.
-    sd = row.error * math.sqrt(row.items)
-    df = row.df / row.items
-    within, samples = _within(pair.moved, pair.headline.key)
-    # By chance answers can vary more than their means say; the runs' own sd holds.
-    within = min(within, sd**2 * samples)
-    between = sd**2 - within / samples
-    counts = sorted({*SAMPLES, samples}) if samples > 1 else (samples,)
-    needed = {}
-    for k in counts:
-        needed[round(sd, 1), k] = items_needed(difference, math.sqrt(between + within / k), df)
-    seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
-    if samples > 1:
-        seen += f", of which {math.sqrt(within / samples):.1f} between answers to one item ({samples} an item)"
-        seen += ". The answers to an item were averaged before the runs were compared."
-    detectable = {(round(sd, 1), n): detectable_difference(sd, n, df) for n in items}
-    return Plan(difference, needed, detectable, seen)
-
-
-def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
-    """The variance of a difference of single answers to one item, and how many answers an item has.
-
-    Items count by the square of their weight in the figure, as in the variance of the figure.
-    """
-    samples = min(min(len(item.a.values), len(item.b.values)) for item in moved)
-    if samples < 2 or moved[0].a.reducer:
-        return 0.0, 1
-    counts = Counter(item.a.subtask for item in moved)
-    # A log of another harness has no subtasks.
-    weights = figure_weights(counts)[figure] or dict(counts)
-    mass = math.fsum(weights.values())
-    return len(moved) * math.fsum(
-        (variance(item.a.values) + variance(item.b.values))
-        * (weights[item.a.subtask] / mass / counts[item.a.subtask]) ** 2
-        for item in moved
-    ), samples
-
-
-def plan_tables(sizes: Plan) -> tuple[Table, Table]:
-    """How many items find the difference, and what fewer items find."""
-    needed = [(items, samples, sd) for (sd, samples), items in sizes.needed.items()]
-    title = (
-        f"To find a difference of {sizes.difference:g} points four times in five (two-sided, 5 %)"
-    )
-    deviation = "standard deviation of the two runs" if sizes.seen else "standard deviation"
-    sds = list(dict.fromkeys(sd for sd, _ in sizes.detectable))
-    numbers = dict.fromkeys(number for _, number in sizes.detectable)
-    rows = [(number, *(sizes.detectable[sd, number] for sd in sds)) for number in numbers]
-    title_of_fewer = "What fewer items find (--items), with the same answers an item"
-    notes = [f"seen: {sizes.seen}"] if sizes.seen else ()
-    fewer = Table(title_of_fewer, ("items", *(f"sd {sd:g}" for sd in sds)), rows)
-    return Table(title, ("items", "answers an item", deviation), needed, notes), fewer

@@ -17,8 +17,9 @@ from h2htalk.benchmark.estimate_text import format_interval
 from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, item_score
 from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics.averages import FEW, MIN_PAIRS, clusters_of, rank_correlation
-from h2htalk.benchmark.statistics.estimates import interval_of
+from h2htalk.benchmark.statistics.averages import clusters_of
+from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.rank_correlation import FEW, MIN_PAIRS, rank_correlation
 from h2htalk.data.imports.csv_rows import read_rows
 from h2htalk.data.model_names import without_path
 from h2htalk.data.settings import AnyPath, as_path
@@ -27,8 +28,8 @@ from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.text.tables import Table
 
-# Of a reply by (item, sample), one for each annotator; the sample is None where a table or a run does not tell them
-# apart.
+# The ratings of a reply by (item, sample), one for each annotator; the sample is None where a table or a run does not
+# say which it is.
 Ratings = dict[tuple[str, int | None], list[float]]
 
 
@@ -36,29 +37,39 @@ def _read_benchmarks(
     path: Path | None, runs: Sequence[Run]
 ) -> tuple[list[dict[str, float]], list[str]]:
     """Each run's scores by benchmark, and the names of rows that are no run's."""
-    found = [dict[str, float]() for _ in runs]
-    others = list[str]()
-    for where, row in read_rows(path) if path else ():
+    scores = [dict[str, float]() for _ in runs]
+    strangers = list[str]()
+    if path is None:
+        return scores, strangers
+    for where, row in read_rows(path):
         (_, name), *cells = row.items()
-        if (at := _run_named(name, runs, where)) is None:
-            others.append(name)
-        elif found[at]:
+        index = _run_named(name, runs, where)
+        if index is None:
+            strangers.append(name)
+        elif scores[index]:
             raise DataError(f"{where}: a second row of {quoted(name)}; keep one")
         else:
-            found[at] = {key: read_number(cell, f"{where}: {key}") for key, cell in cells if cell}
-    if path and not any(found):
-        raise DataError(
-            f"{path}: has no row named like one of {listed([run.summary.model for run in runs])}"
-        )
-    return found, others
+            for key, cell in cells:
+                if cell:
+                    scores[index][key] = read_number(cell, f"{where}: {key}")
+    if not any(scores):
+        names = listed([run.summary.model for run in runs])
+        raise DataError(f"{path}: has no row named like one of {names}")
+    return scores, strangers
 
 
 def _read_ratings(path: Path | None, runs: Sequence[Run]) -> list[Ratings]:
     """Read each run's ratings; raise DataError, naming both lines, where one annotator rates a reply twice."""
     ratings: list[Ratings] = [{} for _ in runs]
+    if path is None:
+        return ratings
     lines: dict[tuple[Hashable, str], str] = {}
-    for where, row in read_rows(path) if path else ():
-        if missing := {"id", "rating", *(["run"] if len(runs) > 1 else [])} - row.keys():
+    columns = {"id", "rating"}
+    if len(runs) > 1:
+        columns.add("run")
+    for where, row in read_rows(path):
+        missing = columns - row.keys()
+        if missing:
             raise ConfigError(
                 f"{path}: lacks the column {listed(sorted(missing))}; it has {listed(list(row))}"
             )
@@ -113,50 +124,54 @@ TITLES |= {"lexical": "Lexical mean", HUMAN: "Human rating"}
 Unit = tuple[str, Mapping[str, float]]  # a cluster, and values by column
 
 
-class Pair(NamedTuple):
-    """Spearman's correlation of two columns with its 95 % interval, over n pairs of values in so many clusters; each
-    pair belongs to an item, a dialogue (or another cluster of items) or a model (`level`)."""
+class Correlation(NamedTuple):
+    """Spearman's correlation of two columns over pairs of values, in so many clusters.
+
+    Each pair of values belongs to an item, a dialogue (or another cluster of items) or a model (`level`).
+    """
 
     level: str
     a: str
     b: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
+    estimate: Estimate
     clusters: int
+
+    @property
+    def titles(self) -> tuple[str, str]:
+        """What tables and figures call both columns."""
+        return TITLES.get(self.a, self.a), TITLES.get(self.b, self.b)
+
+    def row(self) -> tuple[str | float | None, ...]:
+        """Return the values of `_COLUMNS`."""
+        value, low, high, n, _ = self.estimate.fields
+        return (self.level, self.a, self.b, value, low, high, n, self.clusters)
+
+
+_COLUMNS = ("level", "a", "b", "value", "low", "high", "n", "clusters")
+_METHOD = "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
 
 
 class Correlations(NamedTuple):
     """The pairs that have values, level by level, and what the reader must know."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[Correlation, ...]
     notes: tuple[str, ...]
 
     def to(self, format: str) -> str:
         """Return every pair in full as `csv` or `json`; for the `terminal` those of two subtasks are left out."""
         if format != "terminal":
-            return Table("", Pair._fields, self.pairs, self.notes).to(format)
-        rows = []
-        for one in self.pairs:
-            if not {one.a, one.b} <= SUBTASKS.keys():
-                ends = format_interval(interval_of(one.low, one.high), "+.2f")
-                rho = None if one.value is None else f"{one.value:+.2f}"
-                rows.append(
-                    (
-                        f"{one.level}s",
-                        TITLES.get(one.a, one.a),
-                        TITLES.get(one.b, one.b),
-                        rho,
-                        ends,
-                        one.n,
-                    )
-                )
-        method = "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
-        table = Table(
-            "", ("over", "", "", "rho", "95 % interval", "n"), rows, (*self.notes, method)
-        )
-        return table.to_terminal() + "\n"
+            rows = [pair.row() for pair in self.pairs]
+            return Table("", _COLUMNS, rows, self.notes).to(format)
+        lines = []
+        for pair in self.pairs:
+            if pair.a in SUBTASKS and pair.b in SUBTASKS:
+                continue
+            estimate = pair.estimate
+            rho = None if estimate.value is None else f"{estimate.value:+.2f}"
+            interval = format_interval(estimate.interval, "+.2f")
+            lines.append((f"{pair.level}s", *pair.titles, rho, interval, estimate.n))
+        header = ("over", "", "", "rho", "95 % interval", "n")
+        return Table("", header, lines, (*self.notes, _METHOD)).to_terminal() + "\n"
 
 
 def correlate(
@@ -179,42 +194,49 @@ def correlate(
         ConfigError: the runs' protocols differ (the keys are named), or a table lacks a column.
         DataError: a folder is no scored run, or a table cannot be read.
     """
-    loaded = [load_run(path) for path in dict.fromkeys(as_path(path, "runs") for path in runs)]
-    first = sorted((run.summary.signature for run in loaded), key=lambda one: one.human)[
-        :1
-    ]  # people's have no prompts
-    for run in loaded:
-        if different := first[0].differing(run.summary.signature):
-            advice = rescoring_advice(first[0], run.summary.signature, "h2htalk score RUN")
+    paths = dict.fromkeys(as_path(path, "runs") for path in runs)
+    loaded = [load_run(path) for path in paths]
+    _require_one_protocol(loaded)
+    rated = _read_ratings(None if ratings is None else as_path(ratings, "ratings"), loaded)
+    scores_file = None if other_scores is None else as_path(other_scores, "other_scores")
+    benchmarks, strangers = _read_benchmarks(scores_file, loaded)
+    names = dict.fromkeys(chain.from_iterable(benchmarks))
+    clashes = names.keys() & {HUMAN, *_FIGURES}
+    if clashes:
+        raise ConfigError(
+            f"{other_scores}: a column is named {min(clashes)} as a figure here is; rename it"
+        )
+    items = []
+    dialogues = []
+    models = []
+    for number, run in enumerate(loaded):
+        items.append(list(_rated(run, rated[number])))
+        dialogues.append(list(_dialogues(run)))
+        if not run.summary.signature.human:
+            models.append((str(number), _figures(run, rated[number]) | benchmarks[number]))
+    across = (*product((*_FIGURES, HUMAN), names), ("overall", HUMAN), *_WITHIN)
+    pairs = [
+        *_correlations("item", product(_METRICS, (HUMAN,)), items),
+        *_correlations("dialogue", _WITHIN, dialogues),
+        *_correlations("model", across, [models]),
+    ]
+    return Correlations(tuple(pairs), tuple(_notes(loaded, len(models), pairs, strangers)))
+
+
+def _require_one_protocol(runs: Sequence[Run]) -> None:
+    """Raise ConfigError, naming what differs, unless all runs have the first model's protocol."""
+    signatures = [run.summary.signature for run in runs]
+    if not signatures:
+        return
+    first = min(signatures, key=lambda signature: signature.human)  # people's have no prompts
+    for run in runs:
+        different = first.differing(run.summary.signature)
+        if different:
+            advice = rescoring_advice(first, run.summary.signature, "h2htalk score RUN")
             where = run.data.folder.path
             raise ConfigError(
                 f"{where}: another protocol than the first run's: {listed(different)}{advice}"
             )
-    rated = _read_ratings(as_path(ratings, "ratings") if ratings is not None else None, loaded)
-    benchmarks, others = _read_benchmarks(
-        as_path(other_scores, "other_scores") if other_scores is not None else None, loaded
-    )
-    names = dict.fromkeys(chain(*benchmarks))
-    if taken := names.keys() & {HUMAN, *_FIGURES}:
-        raise ConfigError(
-            f"{other_scores}: a column is named {min(taken)} as a figure here is; rename it"
-        )
-    models = [
-        (str(at), _figures(run, rated[at]) | benchmarks[at])
-        for at, run in enumerate(loaded)
-        if not run.summary.signature.human
-    ]
-    across = (*product((*_FIGURES, HUMAN), names), ("overall", HUMAN), *_WITHIN)
-    pairs = [
-        *_pairs(
-            "item",
-            product(_METRICS, (HUMAN,)),
-            [list(_rated(run, rated[at])) for at, run in enumerate(loaded)],
-        ),
-        *_pairs("dialogue", _WITHIN, [list(_dialogues(run)) for run in loaded]),
-        *_pairs("model", across, [models]),
-    ]
-    return Correlations(tuple(pairs), tuple(_notes(loaded, len(models), pairs, others)))
 
 
 def cells_of_level(
@@ -224,12 +246,13 @@ def cells_of_level(
     cells = {}
     for pair in correlations.pairs:
         if pair.level == level:
-            cells[TITLES.get(pair.a, pair.a), TITLES.get(pair.b, pair.b)] = pair[3:6]
+            estimate = pair.estimate
+            cells[pair.titles] = (estimate.value, estimate.low, estimate.high)
     return cells
 
 
 def _notes(
-    runs: Sequence[Run], models: int, pairs: Sequence[Pair], others: Sequence[str]
+    runs: Sequence[Run], models: int, pairs: Sequence[Correlation], strangers: Sequence[str]
 ) -> Iterator[str]:
     if models < MIN_PAIRS:
         yield f"{counted(models, 'model')} of at least {MIN_PAIRS}: no correlation over models"
@@ -237,56 +260,61 @@ def _notes(
         yield f"{models} models are few: the intervals over models are wide"
     if all(pair.level != "dialogue" for pair in pairs):
         yield "no two dialogues have items of the same two subtasks: no correlation over dialogues"
-    for what, names in (
-        (
-            "written by people, not among the models",
-            [r.summary.model for r in runs if r.summary.signature.human],
-        ),
-        (
-            "incomplete, so of fewer items than the others",
-            [r.summary.model for r in runs if r.summary.incomplete],
-        ),
-        ("rows that name no run", others),
+    human = [run.summary.model for run in runs if run.summary.signature.human]
+    incomplete = [run.summary.model for run in runs if run.summary.incomplete]
+    for text, names in (
+        ("written by people, not among the models", human),
+        ("incomplete, so of fewer items than the others", incomplete),
+        ("rows that name no run", strangers),
     ):
         if names:
-            yield f"{what}: {listed(names)}"
+            yield f"{text}: {listed(names)}"
 
 
 def _rated(run: Run, ratings: Ratings) -> Iterator[Unit]:
     """Each rated reply with its mean rating, S and the parts of S."""
     clusters = clusters_of(run.data.split.scenarios)
     measure = run.summary.measure
-    for (item, sample), own in ratings.items():
+    for (item, sample), of_reply in ratings.items():
         score = run.item_scores[item]
-        of = score if sample is None else item_score(item, [score.samples[sample]])
-        values = {name: of.metrics.get(name) for name in _METRICS} | {
-            measure: getattr(of, measure),
-            HUMAN: fmean(own),
-        }
+        if sample is not None:
+            score = item_score(item, [score.samples[sample]])
+        values = {name: score.metrics.get(name) for name in _METRICS}
+        values[measure] = getattr(score, measure)
+        values[HUMAN] = fmean(of_reply)
         yield clusters[item], {name: value for name, value in values.items() if value is not None}
 
 
 def _dialogues(run: Run) -> Iterator[Unit]:
     """Each cluster with the means of its items by dimension and by subtask."""
     clusters = clusters_of(run.data.split.scenarios)
-    found = defaultdict[str, dict[str, list[float]]](dict)
+    by_cluster = defaultdict[str, dict[str, list[float]]](dict)
     for scenario in run.data.split.scenarios:
-        if (value := getattr(run.item_scores[scenario.id], run.summary.measure)) is not None:
-            for name in (f"{SUBTASKS[scenario.subtask].dimension}_avg", scenario.subtask):
-                found[clusters[scenario.id]].setdefault(name, []).append(value)
-    for cluster, values in found.items():
-        yield cluster, {name: fmean(own) for name, own in values.items()}
+        value = getattr(run.item_scores[scenario.id], run.summary.measure)
+        if value is None:
+            continue
+        columns = by_cluster[clusters[scenario.id]]
+        for name in (f"{SUBTASKS[scenario.subtask].dimension}_avg", scenario.subtask):
+            columns.setdefault(name, []).append(value)
+    for cluster, columns in by_cluster.items():
+        yield cluster, {name: fmean(values) for name, values in columns.items()}
 
 
 def _figures(run: Run, ratings: Ratings) -> dict[str, float]:
     row = main_row(run.summary)
-    found = {key: value for key in _FIGURES if key in row and (value := row[key].value) is not None}
-    return found | ({HUMAN: fmean(map(fmean, ratings.values()))} if ratings else {})
+    figures = {}
+    for key in _FIGURES:
+        value = row[key].value if key in row else None
+        if value is not None:
+            figures[key] = value
+    if ratings:
+        figures[HUMAN] = fmean(map(fmean, ratings.values()))
+    return figures
 
 
-def _pairs(
+def _correlations(
     level: str, columns: Iterable[tuple[str, str]], runs: Sequence[Sequence[Unit]]
-) -> Iterator[Pair]:
+) -> Iterator[Correlation]:
     """Correlate each two columns over the units that have both, in runs with at least four of these."""
     for a, b in columns:
         samples = []
@@ -299,5 +327,4 @@ def _pairs(
                 samples.append((clusters, values.T))
                 names.update(clusters)
         if samples:
-            estimate = rank_correlation(samples)
-            yield Pair(level, a, b, *estimate.fields[:4], len(names))
+            yield Correlation(level, a, b, rank_correlation(samples), len(names))

@@ -19,8 +19,8 @@ from h2htalk.benchmark.observations import (
 from h2htalk.benchmark.observed_run import ObservedRun
 from h2htalk.benchmark.paired_observations import PairedObservations, pair
 from h2htalk.benchmark.raters import JUDGE, PEOPLE, Raters, describe_check, kinds_of
-from h2htalk.benchmark.statistics.averages import Difference, PairedResult, paired_result
 from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.paired_tests import Difference, PairedResult, paired_result
 from h2htalk.benchmark.studies.judge_agreement import calibration_doubts
 from h2htalk.data.responses import FILTERED_REPLY
 from h2htalk.data.signature import rescoring_advice

@@ -27,8 +27,8 @@ from h2htalk.benchmark.gate.power import (
 from h2htalk.benchmark.observations import figure_of
 from h2htalk.benchmark.observed_run import MAIN_FIGURES, ObservedRun, read_observed_run
 from h2htalk.benchmark.raters import Raters
-from h2htalk.benchmark.statistics.averages import PairedResult, holm
 from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.paired_tests import PairedResult, holm
 from h2htalk.data.settings import as_path
 from h2htalk.errors import ConfigError, counted, quoted
 from h2htalk.progress import QUICK, Progress, counted_items

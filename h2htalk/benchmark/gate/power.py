@@ -9,7 +9,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from h2htalk.benchmark.observations import Observation, effect_of, is_rate, scored
-from h2htalk.benchmark.statistics.averages import POWER, Difference, PairedResult, paired_result
+from h2htalk.benchmark.statistics.paired_tests import POWER, Difference, PairedResult, paired_result
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 
 

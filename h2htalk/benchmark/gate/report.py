@@ -17,8 +17,8 @@ from h2htalk.benchmark.gate.gate import NOT_TESTED, GateReport, Verdict
 from h2htalk.benchmark.gate.policy import MEASURES
 from h2htalk.benchmark.observed_run import ObservedRun
 from h2htalk.benchmark.raters import Raters, describe_raters, describe_rule
-from h2htalk.benchmark.statistics.averages import PairedResult
 from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.paired_tests import PairedResult
 from h2htalk.benchmark.statistics.sign_flips import NO_INTERVAL
 from h2htalk.benchmark.studies.judge_agreement import LEAST_OF_LANGUAGE, LEAST_POINTS, agreement_of
 from h2htalk.benchmark.studies.report.raters_tables import judge_note

@@ -39,6 +39,7 @@ from h2htalk.benchmark.judge.judgements import (
 from h2htalk.benchmark.judge.rubric import qualities_of
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import apply_judgements
+from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.lifecycle import close_round
@@ -488,7 +489,7 @@ def test_j_corrects_the_rating_alone(drawn: bool) -> None:
     items, strata = judged(7, 48, drawn)
     s, how = np.array([one.s for one in items]), (strata if drawn else None, not drawn)
     r, j = correct("levels", "R", items, *how).mean, correct("levels", "J", items, *how)
-    assert j.own == pytest.approx(fmean(3 * s) + 0.4 * fmean(scores_of(items)))
+    assert j.judge_mean == pytest.approx(fmean(3 * s) + 0.4 * fmean(scores_of(items)))
     mean = j.mean.sample
     assert mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.sample.value)
     assert mean.high - mean.value == pytest.approx(0.4 * (r.sample.high - r.sample.value))
@@ -505,12 +506,12 @@ def test_j_corrects_the_rating_alone(drawn: bool) -> None:
     )  # t squared is nearly 4
 
 
-def agreement_of(judge: list[float], people: list[float]) -> dict[str, calibrate.Finding]:
+def agreement_of(judge: list[float], people: list[float]) -> dict[str, Estimate]:
     items = [
         judged_item(at, score, rating)
         for at, (score, rating) in enumerate(zip(judge, people, strict=True))
     ]
-    return {one.name: one for one in calibrate.agreements(items)}
+    return {finding.name: finding.estimate for finding in calibrate.agreements(items)}
 
 
 def test_kappa_and_spearman_equal_other_programs() -> None:
@@ -550,8 +551,9 @@ def test_a_cluster_is_left_out_at_a_time() -> None:
     whole = fit(np.arange(24) >= 0)
     changes = sum((fit(np.arange(24) // 3 != left) - whole) ** 2 for left in range(8))
     found = calibrate.error_effects(items)
-    assert [one.value for one in found] == pytest.approx(whole.tolist())
-    half = [one.high - one.value for one in found]
+    estimates = [finding.estimate for finding in found]
+    assert [one.value for one in estimates] == pytest.approx(whole.tolist())
+    half = [one.high - one.value for one in estimates]
     assert half == pytest.approx(
         (2.446912 * changes**0.5).tolist(), rel=1e-5
     )  # t with 6 degrees of freedom
@@ -560,6 +562,6 @@ def test_a_cluster_is_left_out_at_a_time() -> None:
         calibrate.error_effects(items[:9])[0].method == "jackknife, t(1)"
     )  # three clusters are the fewest
     for few in ([replace(one, length=1.0) for one in items], items[:2]):
-        assert {(one.value, one.method) for one in calibrate.error_effects(few)} == {
+        assert {(one.estimate.value, one.method) for one in calibrate.error_effects(few)} == {
             (None, "too few items decide it")
         }

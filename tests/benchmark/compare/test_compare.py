@@ -20,8 +20,9 @@ import pytest
 from scipy import stats
 
 import h2htalk
-from h2htalk.benchmark.compare import comparison as own
+from h2htalk.benchmark.compare import planning
 from h2htalk.benchmark.compare.comparison import (
+    FIELDS,
     Comparison,
     Pair,
     compare,
@@ -29,8 +30,7 @@ from h2htalk.benchmark.compare.comparison import (
     to_text,
     write_comparison,
 )
-from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, correlate
-from h2htalk.benchmark.compare.correlation import Pair as CorrelatedPair
+from h2htalk.benchmark.compare.correlation import HUMAN, Correlation, Correlations, correlate
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.run import load_run
@@ -168,7 +168,7 @@ def test_every_form_holds_the_figures(runs: list[Path]) -> None:
     comparison = compare(*runs)
     rows = list(csv.DictReader(io.StringIO(to_text(comparison, "csv"))))
     content = json.loads(to_text(comparison, "json"))
-    assert list(rows[0]) == list(own.FIELDS)
+    assert list(rows[0]) == list(FIELDS)
     assert float(rows[-1]["difference"]) == content["figures"][-1]["difference"]
     assert len(content["pairs"][0]["items"]) == 77
     text = to_text(comparison, "terminal")
@@ -212,14 +212,14 @@ def logs(tmp_path: Path) -> list[Path]:
 
 
 def test_the_variance_of_two_runs_gives_the_items(logs: list[Path]) -> None:
-    """The own.plan had a larger standard deviation than the runs': 167 items for 3 points, and yet 154 found 2.53."""
+    """The plan had a larger standard deviation than the runs': 167 items for 3 points, and yet 154 found 2.53."""
     headline = compare(*logs).pairs[0].headline.result
-    made = own.plan(3, logs, items=(headline.items,))
+    made = planning.plan(3, logs, items=(headline.items,))
     assert [*made.detectable.values()] == pytest.approx([headline.detectable], rel=1e-9)
-    assert "The answers to an item were averaged before" in own.plan_tables(made)[0].notes[0]
+    assert "The answers to an item were averaged before" in planning.plan_tables(made)[0].notes[0]
     needed = {
         samples: items
-        for (_, samples), items in own.plan(*made.detectable.values(), logs).needed.items()
+        for (_, samples), items in planning.plan(*made.detectable.values(), logs).needed.items()
     }
     assert ([*needed], needed[2]) == ([1, 2, 3, 5, 10], 40)
     assert sorted(needed.values(), reverse=True) == [*needed.values()]
@@ -233,7 +233,7 @@ def test_what_cannot_be_planned_is_an_error(logs: list[Path]) -> None:
     }
     for words, message in messages.items():
         with pytest.raises(ConfigError, match=message):
-            own.plan(*words)
+            planning.plan(*words)
 
 
 @pytest.fixture(scope="module")
@@ -599,7 +599,7 @@ def runs_of(folder: Path, count: int) -> list[Path]:
     return [folder / f"m{k}" for k in range(count)]
 
 
-def found_pair(found: Correlations, level: str, a: str, b: str) -> CorrelatedPair:
+def found_pair(found: Correlations, level: str, a: str, b: str) -> Correlation:
     (pair,) = (pair for pair in found.pairs if pair[:3] == (level, a, b))
     return pair
 
@@ -618,8 +618,9 @@ def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_p
     expected = stats.spearmanr(
         [row["rouge_l"] for row, _ in rated], [np.mean(ratings) for _, ratings in rated]
     )
-    assert pair.value == pytest.approx(expected.statistic, abs=1e-12)
-    assert (pair.n, pair.clusters, pair.low < pair.value < pair.high) == (len(rated), 6, True)  # type: ignore[operator]
+    rho = pair.estimate
+    assert rho.value == pytest.approx(expected.statistic, abs=1e-12)
+    assert (rho.n, pair.clusters, rho.low < rho.value < rho.high) == (len(rated), 6, True)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -668,7 +669,7 @@ def test_a_rating_without_a_sample_is_of_the_items_mean_and_runs_are_averaged(
         expected.append(stats.spearmanr([item["lexical"] for item in items], ratings).statistic)
     (tmp_path / "ratings.csv").write_text("\n".join(lines))
     found = correlate([folder / "m0", folder / "m2"], ratings=tmp_path / "ratings.csv")
-    assert found_pair(found, "item", "lexical", HUMAN).value == pytest.approx(
+    assert found_pair(found, "item", "lexical", HUMAN).estimate.value == pytest.approx(
         np.mean(expected), abs=1e-12
     )
 
@@ -678,11 +679,14 @@ def test_figures_with_each_other_and_with_other_benchmarks_over_models(folder: P
     rows = [load_run(path).summary.rows.lexical for path in runs_of(folder, 5)]
     gsm8k = found_pair(found, "model", "itinerary_basic", "GSM8K")
     values = [row["itinerary_basic"].value for row in rows]
-    assert gsm8k.value == pytest.approx(stats.spearmanr(values, [10, 20, 15, 40, 30]).statistic)
-    assert (gsm8k.n, found_pair(found, "model", "overall", "中文").n) == (5, 4)
+    assert gsm8k.estimate.value == pytest.approx(
+        stats.spearmanr(values, [10, 20, 15, 40, 30]).statistic
+    )
+    chinese = found_pair(found, "model", "overall", "中文")
+    assert (gsm8k.estimate.n, chinese.estimate.n) == (5, 4)
     dimensions = [[row[f"{name}_avg"].value for row in rows] for name in ("dialogue", "itinerary")]
     pair = found_pair(found, "model", "dialogue_avg", "itinerary_avg")
-    assert pair.value == pytest.approx(stats.spearmanr(*dimensions).statistic)
+    assert pair.estimate.value == pytest.approx(stats.spearmanr(*dimensions).statistic)
     assert {*found.notes} >= {
         "written by people, not among the models: Human replies (model-5)",
         "rows that name no run: GPT-9",
@@ -703,8 +707,8 @@ def test_subtasks_with_each_other_over_dialogues(folder: Path) -> None:
     assert len(pairs) == 3 + 55
     for pair in pairs[3:]:
         both = np.array([(v[pair.a], v[pair.b]) for v in by_dialogue.values()])
-        assert pair.value == pytest.approx(stats.spearmanr(both).statistic)
-        assert (pair.n, pair.clusters) == (6, 6)
+        assert pair.estimate.value == pytest.approx(stats.spearmanr(both).statistic)
+        assert (pair.estimate.n, pair.clusters) == (6, 6)
 
 
 @pytest.mark.parametrize(("option", "text", "message"), table("benchmark", "correlate_tables"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from h2htalk.benchmark.statistics.averages import Difference, clustered_slope, paired_result
+from h2htalk.benchmark.statistics.paired_tests import Difference, clustered_slope, paired_result
 from h2htalk.benchmark.statistics.sign_flips import LEVEL, sign_flip_p, sign_flips
 
 

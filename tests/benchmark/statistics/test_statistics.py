@@ -17,20 +17,17 @@ from scipy import stats
 
 from h2htalk.benchmark.calibration.corrected_mean import regression
 from h2htalk.benchmark.statistics import averages as own
-from h2htalk.benchmark.statistics.averages import (
+from h2htalk.benchmark.statistics.averages import NullClass, Value, aggregate
+from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.paired_tests import (
     Difference,
-    NullClass,
-    Value,
-    aggregate,
-    closed_form,
     figure_means,
     holm,
     items_needed,
     paired_figures,
     paired_result,
-    rank_correlation,
 )
-from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.rank_correlation import closed_form, rank_correlation
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import binomial_tail, t_quantile, wilson_interval, z_quantile
 

@@ -12,8 +12,8 @@ from h2htalk.benchmark.estimate_text import format_difference, format_percent
 from h2htalk.benchmark.observations import BUNDLED, Observation, figure_of, select, tied_in
 from h2htalk.benchmark.paired_observations import difference, pair
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
-from h2htalk.benchmark.statistics.averages import MIN_CLUSTERS, PairedResult, holm
 from h2htalk.benchmark.statistics.estimates import Estimate
+from h2htalk.benchmark.statistics.paired_tests import MIN_CLUSTERS, PairedResult, holm
 from h2htalk.benchmark.studies.points.point_answers import TRIVIAL_ARMS
 from h2htalk.benchmark.studies.report.raters_tables import answered_by
 from h2htalk.benchmark.studies.report.table_words import NAMES, TIES, WORDS, worded_table
