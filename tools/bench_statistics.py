@@ -133,7 +133,8 @@ def comparisons(pairs: int, seeds: int) -> None:
         print(f"| six subtasks of 14, Holm | {name} | at most 6.5 | {100 * alarms / pairs:.1f} |")
         clustered = 0
         for _ in range(pairs):
-            base, own = draw(rng, 40), draw(rng, 160)
+            base = draw(rng, 40)
+            own = draw(rng, 160)
             values = np.sqrt(0.3) * np.repeat(base, 4) + np.sqrt(0.7) * own
             clustered += paired_result(differences(values, size=4)).p() < 0.05
         print(
@@ -174,7 +175,8 @@ def rates_of(before: float, after: float) -> Draw:
 
 def interval_covers(draw: Draw, truth: float, n: int, size: int, pairs: int) -> float:
     """In how many of 100 comparisons the interval of a difference holds the true one."""
-    rng, hits = np.random.default_rng((*SEEDS, 2)), 0
+    rng = np.random.default_rng((*SEEDS, 2))
+    hits = 0
     for _ in range(pairs):
         found = paired_result(differences(draw(rng, n), size=size))
         interval = found.estimate.interval
@@ -213,7 +215,8 @@ def correlations(repetitions: int) -> None:
     of_items = [rank_correlation([(["1"] * 10**6, values)]).value for values in large]
     of_models = [6 / np.pi * np.arcsin(rho / 2) for rho in RHOS]
     for n, size in ((4, 0), (6, 0), (10, 0), (37, 0), (20, 1), (50, 1), (154, 1), (160, 4)):
-        cells, clusters = [], [str(k // (size or 1)) for k in range(n)]
+        cells = []
+        clusters = [str(k // (size or 1)) for k in range(n)]
         for rho, truth in zip(RHOS, of_items if size else of_models, strict=True):
             rng = np.random.default_rng((*SEEDS, n))
             drawn = (
@@ -223,13 +226,12 @@ def correlations(repetitions: int) -> None:
             ends = [rank_correlation([(clusters, one)]).fields[1:3] for one in drawn]
             hits = 100 * sum(inside(one, truth) for one in ends) / len(ends)
             cells.append(f"{hits:.1f} ({np.mean([high - low for low, high in ends]):.2f})")
-        name = (
-            f"{n} items in clusters of {size}"
-            if size > 1
-            else f"{n} items"
-            if size
-            else f"{n} models"
-        )
+        if size > 1:
+            name = f"{n} items in clusters of {size}"
+        elif size:
+            name = f"{n} items"
+        else:
+            name = f"{n} models"
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -247,7 +249,8 @@ def runs(pairs: int, number: int = 200) -> None:
                 ]
                 lines.append({"id": one.id, "text": rng.choice(alike).reference})
             write_jsonl(folder / f"{n}.jsonl", lines)
-            model, out = f"scripted:{folder}/{n}.jsonl", str(folder / str(n))
+            model = f"scripted:{folder}/{n}.jsonl"
+            out = str(folder / str(n))
             h2htalk.evaluate(
                 h2htalk.EvaluateSpec(
                     model=model, split="mini@1", out=out, embedder="none", baselines=False

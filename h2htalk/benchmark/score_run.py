@@ -96,7 +96,12 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
     numbers = [len(scenario.references) for scenario in split.scenarios]
     least = min(numbers)
     most = max(numbers)
-    references = "private" if not least else str(most) if least == most else f"{least}-{most}"
+    if not least:
+        references = "private"
+    elif least == most:
+        references = str(most)
+    else:
+        references = f"{least}-{most}"
     return {
         "tokens": tokenizer_signature(),
         "metrics": ",".join(

@@ -256,7 +256,8 @@ def _compare_scores(found: Verification, head: BundleHead, asked: Split, rows: R
     skipped = {"answer"} | (_JUDGED if judge != "none" else set())
     if prompt_of is None and not lacks_leak_rule:
         skipped.add("violations")
-    skipped |= set() if embedded else {"ss", "s", "unscored"}
+    if not embedded:
+        skipped |= {"ss", "s", "unscored"}
     unscored = describe_unscored(row["unscored"] for row in ours.values())
     if unscored:
         found.unchecked.append(unscored)

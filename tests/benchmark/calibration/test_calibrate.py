@@ -141,7 +141,8 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(
     run: Path, tmp_path: Path, labels: int
 ) -> None:
     """A plan of the levels together was refused level by level, for want of labels in a stratum."""
-    out, filled = tmp_path / "labels.csv", tmp_path / "filled.csv"
+    out = tmp_path / "labels.csv"
+    filled = tmp_path / "filled.csv"
     shown = command("judge", "plan-labels", run, "--labels", labels, "--out", out)
     plan = plans.read_plan(run)
     assert plan.serves == (("levels",) if labels == 8 else ("levels", *sorted(LEVELS)))
@@ -287,7 +288,8 @@ def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
 
 
 def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: Path) -> None:
-    item, names = ids_of(run)[0], ",".join(qualities_of("itinerary_basic"))
+    item = ids_of(run)[0]
+    names = ",".join(qualities_of("itinerary_basic"))
     (tmp_path / "l.csv").write_text(
         f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n"
     )
@@ -352,8 +354,10 @@ def test_strata_end_at_the_ranks_and_each_gives_a_quarter_of_the_labels() -> Non
 
 def test_check_values() -> None:
     """40 items with a mean score of 4, of which 8 are labelled; half widths over these items, and over such items."""
-    own, ratings = [3.5, 4.5, 5, 2, 4.5, 5, 4, 4.5], [3, 4, 5, 2.5, 4.5, 3.5, 5, 4]
-    scores, labels = [*own, *[(160 - sum(own)) / 32] * 32], dict(enumerate(ratings))
+    own = [3.5, 4.5, 5, 2, 4.5, 5, 4, 4.5]
+    ratings = [3, 4, 5, 2.5, 4.5, 3.5, 5, 4]
+    scores = [*own, *[(160 - sum(own)) / 32] * 32]
+    labels = dict(enumerate(ratings))
     for found, value, here, df in (
         (regression(scores, labels), 3.8591, 0.5567, 6),
         (stratified(scores, labels, [0] * 40), 3.8125, 0.5630, 7),
@@ -361,10 +365,8 @@ def test_check_values() -> None:
         sample = found.sample
         population = found.population
         assert [sample.value, sample.high - sample.value] == pytest.approx([value, here], abs=1e-4)
-        v, u = (
-            (here / stats.t.ppf(0.975, df)) ** 2,
-            variance(ratings) / 40,
-        )  # Satterthwaite's degrees of freedom
+        v = (here / stats.t.ppf(0.975, df)) ** 2
+        u = variance(ratings) / 40  # Satterthwaite's degrees of freedom
         over = stats.t.ppf(0.975, (v + u) ** 2 / (v * v / df + u * u / 7)) * (v + u) ** 0.5
         assert population.high - population.value == pytest.approx(over, abs=1e-4)
 
@@ -379,7 +381,8 @@ def test_one_score_alone_says_no_slope() -> None:
 def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items() -> None:
     """Errors that vary in one stratum gave these items t with 1 degree of freedom: [1.54, 2.77] beside [1.61, 2.70]."""
     scores = [float(n % 20) / 4 for n in range(40)]
-    strata, drawn = strata_of(scores), draw_labels(scores, 8)
+    strata = strata_of(scores)
+    drawn = draw_labels(scores, 8)
     errors = iter((0.5, -0.5))
     labels = {at: scores[at] - (next(errors) if strata[at] == 0 else 0.25) for at in drawn}
     found = stratified(scores, labels, strata)
@@ -487,13 +490,16 @@ def test_what_cannot_be_corrected_is_refused_with_the_reason() -> None:
 def test_j_corrects_the_rating_alone(drawn: bool) -> None:
     """J = 3 S + 0.4 R, where S needs no correction; section 2 of the estimators' reference."""
     items, strata = judged(7, 48, drawn)
-    s, how = np.array([one.s for one in items]), (strata if drawn else None, not drawn)
-    r, j = correct("levels", "R", items, *how).mean, correct("levels", "J", items, *how)
+    s = np.array([one.s for one in items])
+    how = (strata if drawn else None, not drawn)
+    r = correct("levels", "R", items, *how).mean
+    j = correct("levels", "J", items, *how)
     assert j.judge_mean == pytest.approx(fmean(3 * s) + 0.4 * fmean(scores_of(items)))
     mean = j.mean.sample
     assert mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.sample.value)
     assert mean.high - mean.value == pytest.approx(0.4 * (r.sample.high - r.sample.value))
-    labels, weights = [rating + 7.5 * s[at] for at, rating in ratings(items).items()], np.ones(48)
+    labels = [rating + 7.5 * s[at] for at, rating in ratings(items).items()]
+    weights = np.ones(48)
     if drawn:
         own = [strata[at] for at in ratings(items)]
         weights = np.array([strata.count(h) / own.count(h) for h in own])

@@ -39,7 +39,7 @@ SKEWED = [(k, "a", value) for k, value in enumerate((0.02, 0.03, 0.04, 0.05, 0.3
 @given(ITEMS)
 @example(SKEWED)
 @example([(k, "a", float(k < 6)) for k in range(25)])  # 19 clusters do not differ
-@example([(k, "ab"[k > 20], 0.25) for k in range(24)])
+@example([(k, ("b" if k > 20 else "a"), 0.25) for k in range(24)])
 @example(
     [(0, "a", 8.936442786238543e-134), (1, "a", 0.0)]
 )  # fourth powers underflowed: a division by 0
@@ -54,7 +54,8 @@ def test_an_interval_excludes_0_exactly_where_p_is_below_05(
     result = paired_result(
         [Difference(stratum, str(cluster), value) for cluster, stratum, value in items]
     )
-    low, high = result.estimate.low, result.estimate.high
+    low = result.estimate.low
+    high = result.estimate.high
     if low is None or high is None:
         assert result.p() >= LEVEL or result.effect is None
         return

@@ -145,10 +145,8 @@ def alone(values: list[float], stratum: str = "x") -> list[Difference]:
 
 def test_one_stratum_without_clusters_is_near_the_paired_t_test() -> None:
     values = np.random.default_rng(1).normal(0.1, 1, 40).tolist()
-    result, expected = (
-        paired_result(alone(values)),
-        stats.ttest_1samp(values, 0).confidence_interval(),
-    )
+    result = paired_result(alone(values))
+    expected = stats.ttest_1samp(values, 0).confidence_interval()
     assert result.estimate.interval == pytest.approx((expected.low, expected.high), abs=0.02)
     assert result.error == pytest.approx(stats.sem(values))
     assert result.effect == pytest.approx(np.mean(values) / np.std(values, ddof=1))
