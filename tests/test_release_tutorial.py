@@ -77,7 +77,7 @@ def test_every_command_of_the_tutorial_runs(tmp_path: Path) -> None:
     assert asked.scenarios == split.select(language="en").scenarios
     assert 0 < len(asked.scenarios) < 24
     stored = read_json_object(run / "run.json")
-    assert split.fingerprint in json.dumps(stored)
+    assert asked.fingerprint in json.dumps(stored)
     assert "hub:lab/companion-example@v1.0.0" in json.dumps(stored)
     # Ties were decided by the adjudication, and nobody's name left the rounds.
     assert "adjudication" in (tmp_path / "rounds" / "experts" / "decisions.jsonl").read_text(
