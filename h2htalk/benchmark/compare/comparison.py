@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -14,6 +12,13 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
+from h2htalk.benchmark.compare.pair_notes import (
+    corrected_notes,
+    count_items,
+    is_alike,
+    rater_notes,
+    unlike_note,
+)
 from h2htalk.benchmark.compare.scored_items import (
     METRIC_NAMES,
     ScoredItem,
@@ -251,7 +256,10 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     common = [Moved(name, a.items[name], b.items[name]) for name in a.items if name in b.items]
     same = [item for item in common if item.a.content == item.b.content]
     changed = tuple(sorted({item.id for item in common} - {item.id for item in same}))
-    moved = [item for item in same if item.a.values and item.b.values]
+    valued = [item for item in same if item.a.values and item.b.values]
+    moved = [item for item in valued if is_alike(item.a, item.b)]
+    if valued and not moved:
+        raise ConfigError(f"{a.label} and {b.label}: {unlike_note(0, len(valued))}")
     if not moved:
         also = f"; those that ask something else under one id: {listed(changed)}" if changed else ""
         raise ConfigError(
@@ -265,40 +273,24 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
         )
         for run in (a, b)
     )
-    if len(same) > len(moved):
-        worst = fmean(item.difference(0.0) for item in same)
-        best = fmean(item.difference(100.0) for item in same)
+    raters, is_checked = rater_notes(a, b)
+    notes += raters
+    if len(valued) > len(moved):
+        notes.append(unlike_note(len(moved), len(valued)))
+    if len(same) > len(valued):
+        alike = [item for item in same if is_alike(item.a, item.b)]
+        worst = fmean(item.difference(0.0) for item in alike)
+        best = fmean(item.difference(100.0) for item in alike)
         limits = format_interval((worst, best), "+.2f")
-        notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {limits}")
-    notes.extend(_corrected_difference(a, b))
+        notes.append(f"with the unscored at 0 or 100, the mean of {len(alike):,} items is {limits}")
+    notes += corrected_notes(a, b)
     notes.extend(_typography(a, b, moved))
-    counts = tuple(_counts(run, len(moved)) for run in (a, b))
+    counts = tuple(count_items(run, len(moved)) for run in (a, b))
     rows = tuple(_rows(moved))
+    tested = tested and is_checked
     if tested and any(row.result.estimate.low is None for row in rows):
         notes.append(NO_INTERVAL)
     return Pair(b, rows, tuple(moved), only_a, only_b, changed, tuple(notes), counts, tested)
-
-
-def _corrected_difference(a: ScoredItems, b: ScoredItems) -> Iterator[str]:
-    """Say what the difference of levels I to III is by people's labels, where both runs have them."""
-    means = []
-    halves = []
-    for run in (a, b):
-        if run.corrected is None or run.corrected.interval is None:
-            return
-        low, high = run.corrected.interval
-        halves.append((high - low) / 2)
-        means.append(run.corrected.value or 0.0)
-    # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
-    half = math.hypot(*halves)
-    mean_a, mean_b = means
-    difference = mean_b - mean_a
-    limits = (difference - half, difference + half)
-    interval = format_interval(limits, "+.2f", separator=", ", frame="[{}]")
-    yield (
-        f"levels I to III corrected by people's labels: A {mean_a:.2f}, B {mean_b:.2f}, B - A {difference:+.2f} "
-        f"{interval}; the table above is by the judge alone"
-    )
 
 
 def _typography(a: ScoredItems, b: ScoredItems, moved: Sequence[Moved]) -> Iterator[str]:
@@ -316,22 +308,6 @@ def _typography(a: ScoredItems, b: ScoredItems, moved: Sequence[Moved]) -> Itera
         f"lexical mean, folded (quotes, dashes and widths in one form), {title_of(key).lower()}: A {mean_a:.2f}, "
         f"B {mean_b:.2f}, B - A {mean_b - mean_a:+.2f}; --metric {LEXICAL_FOLDED} tests it"
     )
-
-
-def _counts(run: ScoredItems, paired: int) -> dict[str, Any]:
-    items = run.items.values()
-    failed = sum(item.failed for item in items)
-    scored = sum(bool(item.values) for item in items)
-    answered = len(items) - failed
-    reasons = Counter(item.unscored for item in items if item.unscored)
-    return {
-        "asked": len(items),
-        "answered": answered,
-        "failed": failed,
-        "unscored": answered - scored,
-        "unpaired": scored - paired,
-        "reasons": dict(reasons.most_common()),
-    }
 
 
 def _rows(moved: Sequence[Moved]) -> Iterator[Row]:

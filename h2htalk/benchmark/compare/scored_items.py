@@ -15,7 +15,8 @@ from h2htalk.benchmark.metrics.composite import (
     SampleScore,
     all_columns,
 )
-from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
+from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, Observation, scored
+from h2htalk.benchmark.raters import Raters
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.averages import clusters_of
 from h2htalk.benchmark.statistics.estimates import Estimate
@@ -70,6 +71,7 @@ class ScoredItem:
     own_id: bool = True
     crisis: bool = False  # it is about one
     reducer: str = ""  # `MAX`, or empty for the mean
+    observation: Observation | None = None  # of a study: what says who answered it
 
     @property
     def value(self) -> float | None:
@@ -84,7 +86,8 @@ class ScoredItems:
 
     `corrected`: 20 J of levels I to III by people's labels, of a run that was calibrated; `folded`: the folded lexical
     mean (0 to 100) of the items that have one, beside values that the lexical metrics are part of; `harness`, `notes`
-    and `reducer` (how its figures make one value of an item's epochs, if not by the mean) of another harness's log.
+    and `reducer` (how its figures make one value of an item's epochs, if not by the mean) of another harness's log;
+    `raters`: who answered the values of a study's figure, None for a computed one.
     """
 
     label: str
@@ -98,6 +101,7 @@ class ScoredItems:
     harness: str = ""
     notes: tuple[str, ...] = ()
     reducer: str = ""
+    raters: Raters | None = None
 
     def meaning(self) -> dict[str, str]:
         """The part of the protocol that decides what a value of the metric means."""
@@ -443,10 +447,19 @@ def _read_study_items(path: Path, metric: str | None) -> ScoredItems:
             answers=(),
             content=study.items.get(row.item, ""),
             crisis=row.study == "high_risk",
+            observation=row,
         )
         if row.value is not None:
             percent = 100 * (row.value - least) / (most - least)
             _, text = study.show(row)
             observed = replace(observed, values=(percent,), unscored=None, answers=(text,))
         items[item] = observed
-    return ScoredItems(study.label, f"study {study.study}", name, signature, items, lambda _: None)
+    return ScoredItems(
+        label=study.label,
+        split=f"study {study.study}",
+        metric=name,
+        signature=signature,
+        items=items,
+        input_of=lambda _: None,
+        raters=study.raters(name),
+    )

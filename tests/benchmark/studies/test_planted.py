@@ -15,6 +15,7 @@ from h2htalk.benchmark.estimate_text import format_percent
 from h2htalk.benchmark.gate.gate import gate
 from h2htalk.benchmark.observations import NOT_ASKED, Observation, blindness, figure_of, select
 from h2htalk.benchmark.paired_observations import difference
+from h2htalk.benchmark.raters import PlantedCheck
 from h2htalk.benchmark.statistics.averages import rate_interval
 from h2htalk.benchmark.studies.conversations import ArmConversations, StudyFolder, run_together
 from h2htalk.benchmark.studies.points.judge_requests import hints, judge_requests, mentioned
@@ -348,6 +349,20 @@ def test_a_radar_of_several_models_needs_one_protocol(
             [small_talk, replace(small_talk, study=replace(small_talk.study, signature=signature))],
             tmp_path,
         )
+
+
+def test_a_radar_names_the_judge_and_whether_it_was_checked(
+    small_talk: StudyResult, tmp_path: Path
+) -> None:
+    """It drew what a blind judge had said without a word, and no line of the command named the judge."""
+    failed = PlantedCheck(language="en", good=20, good_wrong=0, bad=20, bad_wrong=20)
+    passed = replace(failed, bad_wrong=0)
+    radar = tmp_path / "radar.svg"
+    for checks, is_doubted in ((None, True), ((failed,), True), ((passed,), False)):
+        lines = write_radar([replace(small_talk, planted=checks)], radar)
+        assert f"Judge {small_talk.judge}: " in lines
+        assert ("not asked about them" in radar.read_text()) == is_doubted
+    assert "wrong on 0 of 20 bad" in lines
 
 
 # The needs met by degree: an easier degree does not stand for the hint, nor a family without one.

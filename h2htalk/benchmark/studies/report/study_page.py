@@ -22,9 +22,9 @@ from h2htalk.benchmark.observations import (
 from h2htalk.benchmark.report.study_charts import line_chart, radar
 from h2htalk.benchmark.studies.points.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report.instruction_tables import radar_axes
-from h2htalk.benchmark.studies.report.raters_tables import answered_by
+from h2htalk.benchmark.studies.report.raters_tables import answered_by, judge_note
 from h2htalk.benchmark.studies.report.study_result import StudyResult
-from h2htalk.benchmark.studies.report.table_words import NAMES, TITLES
+from h2htalk.benchmark.studies.report.table_words import NAMES, TITLES, WORDS
 from h2htalk.data.files import write_output, write_text
 from h2htalk.data.model_names import text_without_paths
 from h2htalk.errors import ConfigError, counted, shorten
@@ -84,7 +84,11 @@ def write_radar(results: Sequence[StudyResult], out: Path) -> str:
             )
     chart = _radar(results)
     write_output(out, chart, chart.partition(" viewBox")[0])
-    return f"{out}: {', '.join(result.model for result in results)}"
+    lines = [f"{out}: {', '.join(result.model for result in results)}"]
+    for result in results:
+        if result.judge:
+            lines.append(f"{result.model}: {judge_note(result.judge, result.planted)}")
+    return "\n".join(lines)
 
 
 def _radar(results: Sequence[StudyResult]) -> str:
@@ -93,7 +97,10 @@ def _radar(results: Sequence[StudyResult]) -> str:
     series = []
     for result in results:
         points += select(result.observations, "points")
-        series.append((result.model, radar_axes(result.observations)))
+        name = result.model
+        if result.is_doubted:
+            name += f" ({WORDS['doubted']})"
+        series.append((name, radar_axes(result.observations)))
     return radar(series, "".join(answered_by(points)))
 
 

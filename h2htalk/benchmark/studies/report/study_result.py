@@ -58,6 +58,12 @@ class StudyResult:
         return self.failed > 0 or any(reply.unread for reply in self.replies)
 
     @property
+    def is_doubted(self) -> bool:
+        """Whether the study has a judge that was not checked, or did not pass all of its planted replies."""
+        is_checked = self.planted and all(check.passed for check in self.planted)
+        return bool(self.judge) and not is_checked
+
+    @property
     def model(self) -> str:
         """The model's name, without a path or an address."""
         return model_name(self.study.spec.ask.model)
@@ -121,8 +127,7 @@ class StudyResult:
         warnings = [*self._failures(), *self._ties()]
         warnings += unread_warnings(self.study.spec, self.replies, self.planted)
         warnings += reply_warnings(self.study, self.replies)
-        is_checked = self.planted and all(check.passed for check in self.planted)
-        if self.judge and not is_checked:
+        if self.is_doubted:
             warnings.append(f"{judge_note(self.judge, self.planted)} {WORDS['unchecked']}")
         not_asked = self._count_unscored(NOT_ASKED)
         if not_asked and not self.judge:
