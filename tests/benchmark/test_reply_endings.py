@@ -197,6 +197,14 @@ def test_empty_replies_are_named_with_their_cause_in_output_and_page(
     assert "3 of 12 replies are empty" in page
 
 
+def test_a_reply_of_characters_that_nobody_sees_is_empty(tmp_path: Path) -> None:
+    """Zero-width spaces and byte order marks scored 0, and no line said so."""
+    with LoopbackServer(reply=some(4, ending("stop", "\u200b \ufeff"))) as server:
+        code, output = evaluate(tmp_path, server)
+    assert code == 0
+    assert "3 of 12 replies are empty, which scores 0: ended without a word 3" in output
+
+
 CALL = ending(
     "tool_calls", None, tool_calls=[{"id": "c", "type": "function", "function": {"name": "f"}}]
 )

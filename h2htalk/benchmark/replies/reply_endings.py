@@ -22,6 +22,7 @@ from h2htalk.data.replies.finish_reasons import (
 from h2htalk.data.replies.reasoning import split_reasoning
 from h2htalk.data.responses import FailedResponse, FilterRule, Response, is_filtered
 from h2htalk.errors import counted, shorten
+from h2htalk.text.typography import seen_text
 
 # Why a reply has no text, by the key in `RunCounts.empty_causes`.
 EMPTY_CAUSES: Mapping[str, str] = {
@@ -76,7 +77,7 @@ def count_endings(answers: Iterable[Response | FailedResponse]) -> ReplyEndings:
 def empty_cause(reply: Response) -> str | None:
     """Return why a reply has no text, as a key of `EMPTY_CAUSES`; None where it has one."""
     answer, thinking = split_reasoning(reply.text)
-    if answer:
+    if seen_text(answer):  # zero-width spaces alone are no text
         return None
     ending = read_finish_reason(reply.finish_reason)
     named = {FILTERED: "filtered", REFUSAL: "refused", TOOL: "tool_call"}
