@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from urllib.parse import unquote
 
 PASSWORD_MASK = "[password masked]"
-# A password may hold `/`, as keys of S3 do; digits up to a slash are a port.
-_PASSWORD = re.compile(r"(://[^/\s@:\[]*):(?![0-9]{1,5}(?:[/?#]|$))[^\s@]+(?=@)")
+# A password may hold `/`, as keys of S3 do, and a user `@`, as mail addresses do; digits up to a slash are a port.
+_PASSWORD = re.compile(r"(://[^/\s:\[]*):(?![0-9]{1,5}(?:[/?#]|$))[^\s@]+(?=@)")
 # A name alone is none (`abfs://container@account`), unless HTTP would send it: `https://TOKEN@host`.
 _USER = re.compile(r"(https?://)[^/\s@:]{8,}(?=@)", re.IGNORECASE)
-_PARAMETER = re.compile(
-    r"([?&;#](?:[\w.~-]*(?:token|secret|passw|pwd|passphrase|signature|credential|api-?_?key|access-?_?key|auth)[\w.~-]*"
-    r"|sig|key|sas|pass|code)=)[^&;#\s]+",
-    re.IGNORECASE,
+_PARAMETER = re.compile(r"[?&;#]([^=?&;#\s]+)=([^&;#\s]+)")
+_SECRET_NAME = re.compile(
+    r".*(?:token|secret|passw|pwd|passphrase|signature|credential|(?:api|access|account|shared)[-_]?key|auth"
+    r"|bearer|jwt).*|sig|key|sas|pass|pw|code",
+    re.IGNORECASE | re.DOTALL,
 )
 _SCHEME = re.compile(r"^\s*[\w.+:-]+://")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
@@ -30,7 +32,15 @@ def without_passwords(text: str) -> str:
 def _masked_address(match: re.Match[str]) -> str:
     address = _PASSWORD.sub(rf"\1:{PASSWORD_MASK}", match[0])
     address = _USER.sub(rf"\1{PASSWORD_MASK}", address)
-    return _PARAMETER.sub(rf"\1{PASSWORD_MASK}", address)
+    return _PARAMETER.sub(_masked_parameter, address)
+
+
+def _masked_parameter(match: re.Match[str]) -> str:
+    name, value = match.groups()
+    # A server reads `access%5Ftoken` as `access_token`.
+    if _SECRET_NAME.fullmatch(unquote(name)) is None:
+        return match[0]
+    return match[0].removesuffix(value) + PASSWORD_MASK
 
 
 def holds_password(texts: Iterable[str]) -> bool:

@@ -34,13 +34,21 @@ _SECRET_NAME = re.compile(
     r"KEYS?$|KEY_|TOKEN|SECRET|PASSW|PWD|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|(?:^|_)(?:PASS|PAT|AUTH)(?:_|$)"
 )
 _FOLDERS = ("PWD", "OLDPWD")  # of the shell
+# Colours of a terminal stand between characters and for none.
 _ESCAPED = re.compile(
-    r"\\+u\{?([0-9a-f]{4,6})\}?|\\+x([0-9a-f]{2})|%(?:25)*([0-9a-f]{2})"
-    r"|&\#x([0-9a-f]{1,6});|&\#([0-9]{1,7});|(&[a-z]{2,6};)",
+    r"\\+(?-i:U)([0-9a-f]{8})|(?:\\+|%(?:25)*)u([0-9a-f]{4})|\\+u\{([0-9a-f]{1,6})\}|\\+x([0-9a-f]{2})"
+    r"|%(?:25)*([0-9a-f]{2})|&\#x([0-9a-f]{1,8});?|&\#([0-9]{1,10});?"
+    r"|(&[a-z]{2,24};)|(\x1b\[[0-?]*[ -/]*[@-~])",
     re.IGNORECASE,
 )
 _LINE_ESCAPE = re.compile(r"\\+[nrt]")
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+# What stands between pieces of a key that is quoted line by line, or listed character by character.
+_JOINT = re.compile(r"[\"'`>|,:*\[\]]+")
+# Characters that take no room, controls and accents among them.
+_INVISIBLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
 _held: dict[str, None] = {}  # in the order in which they were read
 
 
@@ -204,7 +212,9 @@ def find_keys(text: str, keys: tuple[str, ...]) -> list[tuple[int, int]]:
     search = _search_for(keys)
     spans = list[tuple[int, int]]()
     # `\\n` may be the end of a line in JSON, or an escaped letter of the key.
-    variants = [text, _LINE_ESCAPE.sub(_blank, text)] if "\\" in text else [text]
+    unbroken = _LINE_ESCAPE.sub(_blank, text)
+    # A set, as most texts hold neither.
+    variants = dict.fromkeys((text, unbroken, _JOINT.sub(_blank, unbroken)))
     for variant in variants:
         found_at = _find(_plain(variant), search)
         if found_at:
@@ -266,10 +276,12 @@ def _extend(plain: str, at: int, form: str, place: int) -> tuple[int, int]:
 
 def _plain(text: str) -> str:
     """The plain form of a text: escapes decoded, without white space and invisible characters, letter case apart."""
-    if "\\" in text or "%" in text or "&" in text:
+    if "\\" in text or "%" in text or "&" in text or "\x1b" in text:
         text = _ESCAPED.sub(_decoded, text).replace("\\", "")
     text = "".join(text.split())
-    return text.lower() if text.isascii() else _INVISIBLE.sub("", text).casefold()
+    if text.isascii():
+        return (text if text.isprintable() else _INVISIBLE.sub("", text)).lower()
+    return _INVISIBLE.sub("", text).casefold()
 
 
 def _places(text: str) -> tuple[list[int], dict[int, int]]:
@@ -288,10 +300,13 @@ def _places(text: str) -> tuple[list[int], dict[int, int]]:
 
 
 def _decoded(match: re.Match[str]) -> str:
-    unicode, byte, percent, hexadecimal, decimal, entity = match.groups()
+    *hexadecimals, decimal, entity, colour = match.groups()
+    if colour is not None:
+        return ""
     if entity is not None:
         return html.unescape(entity)
-    code = (
-        int(decimal) if decimal is not None else int(unicode or byte or percent or hexadecimal, 16)
-    )
+    if decimal is not None:
+        code = int(decimal)
+    else:
+        code = int(next(filter(None, hexadecimals)), 16)
     return chr(code) if code <= sys.maxunicode else match[0]

@@ -15,6 +15,7 @@ from email.message import Message
 import pytest
 
 from h2htalk import masking
+from h2htalk.chat.error_bodies import clean
 from h2htalk.errors import DataError, RoundError, quoted, shorten
 from h2htalk.integrations.label_studio.client import LabelStudioClient
 from h2htalk.masking import KEY_MASK, hold_environment, hold_key, mask_held, masked, masked_output
@@ -65,6 +66,21 @@ FORMS: dict[str, str] = {
     "twice": f"{KEY}, {KEY}",
 }
 
+FORMS["invisible"] = "\u2063".join(KEY)
+FORMS["control characters"] = "\x00".join(KEY)
+FORMS["accents"] = "\u0301".join(KEY)
+FORMS["colours"] = "\x1b[1m".join(KEY)
+FORMS["lines quoted"] = _lines(5).replace("\n", "\n> ")
+FORMS["list"] = json.dumps(list(KEY))
+FORMS["hexadecimal with colons"] = KEY.encode().hex(":")
+FORMS["an escape before digits"] = KEY.replace("+", "\\u002B")
+for name, escape in (
+    ("long escapes", "\\U{:08x}"),
+    ("JavaScript's URL", "%u{:04x}"),
+    ("bare HTML", "&#{}"),
+):
+    FORMS[name] = "".join(escape.format(ord(sign)) for sign in KEY)
+
 
 def _holds_key(text: str) -> bool:
     """Whether a text still holds seven characters of the key in a row, or of its base64."""
@@ -90,6 +106,14 @@ def test_every_form_is_masked(form: str) -> None:
     assert KEY_MASK in shown
     assert shown.startswith("the key ")
     assert shown.endswith(" is wrong")
+
+
+@pytest.mark.parametrize("between", ["\x00", "\x1b", "\u2063", "\u202e", "\ue000", "\U000e0001"])
+def test_no_key_is_put_together_where_signs_are_dropped(between: str) -> None:
+    """What a server wrote between the characters of a key was dropped after the key had been looked for."""
+    hold_key(KEY)
+    cleaned = clean(f"the key {between.join(KEY)} is wrong")
+    assert cleaned == f"the key {KEY_MASK} is wrong"
 
 
 def test_words_and_what_is_short_stay() -> None:

@@ -144,10 +144,10 @@ def beginning(body: object) -> str:
 
 def clean(text: str, key: str | None = None) -> str:
     """Return at most 200 characters on one line, without control characters and without any part of a key."""
+    if not text.isprintable():  # before keys are looked for: what is dropped may stand within one
+        text = "".join(sign for sign in text if sign.isprintable() or sign.isspace())
     without_keys = _KEY.sub("[key]", masked(mask_held(text), key, "[key]"))
     line = " ".join(without_keys[: 20 * _QUOTED].split())
-    if not line.isprintable():
-        line = "".join(character for character in line if character.isprintable())
     return line[:_QUOTED]
 
 

@@ -36,7 +36,8 @@ FAULTS = (
 )
 _MAX_SIZE = 1_000_000  # of a product: characters or elements; of a power: bits
 _MOST_FILES = 1_000  # of a folder; the bundled ones are some 50
-_MOST_BYTES = 4_000_000  # of a folder, together
+_LARGEST_FILE = 100_000  # bytes; the bundled ones have up to 10,000, and to compile one of a megabyte takes 2 GB
+_MOST_BYTES = 1_000_000  # of a folder, together
 _numbers = itertools.count(1)  # of sets of templates
 _PACKAGE = Path(__file__).absolute().parents[1]
 TemplateFiles = Mapping[str, tuple[Path, str]]  # name -> path and text
@@ -133,9 +134,9 @@ def read_templates(folder: Path) -> dict[str, tuple[Path, str]]:
     for path in paths:
         try:
             # Opening a pipe would wait for its writer.
-            if not path.is_file() or path.stat().st_size > _MAX_SIZE:
+            if not path.is_file() or path.stat().st_size > _LARGEST_FILE:
                 raise ConfigError(
-                    f"{path}: not a file of at most {_MAX_SIZE:,} bytes, so no template"
+                    f"{path}: not a file of at most {_LARGEST_FILE:,} bytes, so no template"
                 )
             total += path.stat().st_size
             if total > _MOST_BYTES:

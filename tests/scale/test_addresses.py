@@ -30,11 +30,18 @@ HELD = [
     f"ftp://:{SECRET}@host/run",
     f"S3://K:{SECRET}@B",
     f"https://{SECRET.replace('/', '')}@github.com/run",
+    f"webdav://anna@mail.example:{SECRET}@host/run",
+    f"https://host/run?access%5Ftoken={SECRET}",
+    f"https://host/run?%74oken={SECRET}",
+    f"abfs://c/run?account_key={SECRET}",
+    f"abfs://c/run?connection_string=Protocol=https;AccountKey={SECRET}",
+    f"https://host/run?jwt={SECRET}",
 ]
 PLAIN = [
     "s3://bucket/run",
     "s3://bucket/run:2024@v1",
     "http://127.0.0.1:8000/a@b",
+    "http://anna@127.0.0.1:8000/a@b",
     "http://[::1]:8000/a@b",
     "sftp://anna@host/run",
     "abfs://container@account.dfs.core.windows.net/run",

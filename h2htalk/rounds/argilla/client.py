@@ -134,7 +134,7 @@ class ServerClient:
     def ask_search_engine(self, path: str) -> Any:
         """Return the JSON at a path that needs the search engine, asked once; None if the engine does not answer."""
         try:
-            reply = self.http.get(path, timeout=SEARCH_TIMEOUT)
+            reply = self._send("GET", path, timeout=SEARCH_TIMEOUT)
         except httpx.TransportError:
             return None
         return _read_json(reply) if reply.status_code == 200 else None
