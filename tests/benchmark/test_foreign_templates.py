@@ -160,7 +160,7 @@ def test_long_templates_of_a_foreign_run_make_no_long_page(
     """Each item's part of the page listed every paragraph of every template: megabytes gave a page of their product."""
     run = make_foreign("Answer as you like.")
     before = _page_of(run)
-    lines = "a\n\n" * 100_000
+    lines = "a\n\n" * 30_000
     preamble = "en/sap/preamble.j2"
     unknown = "en/sap/another.j2"
     task = f"{_BEGIN}{lines}{{% endblock %}}"
@@ -168,16 +168,16 @@ def test_long_templates_of_a_foreign_run_make_no_long_page(
     page = _page_of(run)
     assert len(page) < len(before) + 100_000
     assert page.count(f"--- {preamble} ---") == 1
-    assert "280,007 more characters: see the file]" in page
+    assert "70,007 more characters: see the file]" in page
     assert "THE END" not in page
     assert "A NOTE" not in page  # no template of this version has its name
 
 
-@pytest.mark.parametrize(("number", "length"), [(5, 900_000), (1_000, 1)])
+@pytest.mark.parametrize(("number", "length"), [(11, 95_000), (1_000, 1)])
 def test_a_folder_of_templates_is_read_within_bounds(
     number: int, length: int, make_foreign: Callable[[str], Path]
 ) -> None:
-    """Every command read any number of files of a megabyte, under any names, into memory."""
+    """Every command read any number of files, under any names, into memory."""
     run = make_foreign("Answer as you like.")
     for k in range(number):
         write_text(run / "inputs/prompts" / f"en/other-{k}.j2", "x" * length)

@@ -83,7 +83,7 @@ def test_the_command_line_alone_imports_no_command(words: str) -> None:
     loaded = modules_after(*words.split())
     assert loaded.isdisjoint({*HEAVY, "numpy", "pyarrow", "jinja2", "rich.console"})
     packages = {name.split(".")[1] for name in loaded if name.startswith("h2htalk.")}
-    assert packages == {"addresses", "cli", "errors", "masking", "text", "version"}
+    assert packages == {"addresses", "cli", "errors", "interrupts", "masking", "text", "version"}
     assert {name for name in loaded if name.startswith("h2htalk.cli.")} == {"h2htalk.cli.output"}
 
 
