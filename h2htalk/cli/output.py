@@ -57,8 +57,11 @@ def ended_by_ctrl_c() -> Iterator[None]:
     except Exception as error:
         if not _was_interrupted(reader, interrupted):
             raise
-        if isinstance(error, H2HTalkError):
-            say(f"error: {shorten(_shown(str(error)), LONGEST_ERROR)}", err=True)
+        message = str(error)
+        if not isinstance(error, H2HTalkError):
+            # Mostly the consequence of the interrupt, but a defect may show at this moment too.
+            message = f"while it stopped: {type(error).__name__}: {message}"
+        say(f"error: {shorten(_shown(message), LONGEST_ERROR)}", err=True)
         sys.exit(INTERRUPTED)
     finally:
         # A program may call the command line, and go on.

@@ -14,6 +14,7 @@ from random import Random
 
 import pytest
 
+from h2htalk.cli.output import STOPPED
 from h2htalk.data.releases.hub import publish
 from h2htalk.interrupts import INTERRUPTED, LONGEST_STOP
 from support.doubles.hub_double import HubDouble
@@ -115,11 +116,11 @@ import h2htalk.cli as cli
 import h2htalk.cli.output as output
 
 def hang():
-    os.kill(os.getpid(), signal.SIGINT)
     try:
-        HANG
-    except KeyboardInterrupt:
+        os.kill(os.getpid(), signal.SIGINT)
         threading.Event().wait()
+    except KeyboardInterrupt:
+        HANG
 
 output.LONGEST_STOP = 0.5
 cli.app = hang
@@ -149,6 +150,16 @@ def test_whatever_becomes_of_the_interrupt_the_command_ends(hang: str) -> None:
     code = HANGING.replace("HANG", hang)
     ended = run_to_end([sys.executable, "-c", code])
     assert (ended.returncode, "Traceback" in ended.stderr) == (INTERRUPTED, False), ended.stderr
+
+
+def test_an_error_after_ctrl_c_is_named() -> None:
+    """It is taken for the interrupt's consequence, but may be a defect that shows then."""
+    code = HANGING.replace("HANG", "raise ValueError('no such cell')")
+    ended = run_to_end([sys.executable, "-c", code])
+    assert ended.stderr.splitlines() == [
+        "error: while it stopped: ValueError: no such cell",
+        STOPPED,
+    ]
 
 
 def test_a_program_that_calls_the_command_line_keeps_its_own_signals() -> None:
