@@ -34,11 +34,13 @@ ROOT = Path(__file__).parents[1]
 CONTENT = {
     "": 3810,  # with Ctrl-C while threads hang, and with more forms of keys
     "analysis": 14100,
-    "benchmark": 90720,  # opening cost 1,000 nodes; who answered what `compare` tests, 300
+    "benchmark": 90730,  # opening cost 1,000 nodes; who answered what `compare` tests, 300; progress of `correlate`
     "chat": 31700,  # with what servers of further vendors send
     "cli": 7020,  # with Ctrl-C wherever a command waits
     "curation": 146900,
-    "data": 29840,  # with what studies and planted replies share: points and numbers of a case
+    # with what studies and planted replies share (points and numbers of a case), and a bound on values of JSON, and a
+    # split that runs share
+    "data": 30070,
     "integrations": 9600,
     "rounds": 52000,
     "scale": 8700,

@@ -17,6 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.bounded.json_values import TooManyValues, require_few_values
 from h2htalk.data.erasure.unfinished_erasure import refuse_unfinished_erasure
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 
@@ -88,7 +89,12 @@ def writing(path: Path) -> Iterator[None]:
 def is_whole(line: bytes) -> bool:
     """Whether a last line without a line end parses: no part of a JSON object does."""
     try:
+        require_few_values(line)
         json.loads(line.decode("utf-8-sig"))
+    except (
+        TooManyValues
+    ):  # it is refused where it is read, and not left out as the end of a killed writer
+        return True
     except (ValueError, RecursionError):
         return False
     return True
@@ -97,8 +103,9 @@ def is_whole(line: bytes) -> bool:
 def parse_object(
     line: bytes, where: str, unique_keys: bool = False, nan: bool = False
 ) -> dict[str, Any]:
-    """Parse one line of JSONL. Raises DataError, which starts with `where`."""
+    """Parse one line of JSONL. Raises DataError, which starts with `where`, also for a line of too many values."""
     try:
+        require_few_values(line)
         # Without its line end, so that an error at the end is reported at a column of this line.
         text = line.rstrip(b"\r\n").decode()
         if unique_keys:
@@ -112,6 +119,8 @@ def parse_object(
         ) from error
     except json.JSONDecodeError as error:
         raise DataError(f"{where}: broken JSON: {error.msg} at column {error.colno}") from error
+    except TooManyValues as error:
+        raise DataError(f"{where}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where}: broken JSON: {error}") from error
     if not isinstance(record, dict):

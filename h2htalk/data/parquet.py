@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.bounded.json_values import require_few_values
 from h2htalk.data.bounded.parquet_rows import parquet_rows
 from h2htalk.data.files import UNIQUE_KEYS, json_line, replacing, require_file
 from h2htalk.errors import DataError
@@ -32,6 +33,7 @@ def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             for row in parquet_rows(source):
                 number += 1
                 for name in nested:
+                    require_few_values(row[name])
                     row[name] = UNIQUE_KEYS.decode(row[name])
                 yield f"{path}:row {number}", row
     except DataError as error:

@@ -10,6 +10,7 @@ scores/<fingerprint>.parquet, summary.json, report.html, tables/
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -25,6 +26,7 @@ from h2htalk.data.erasure.folder_kinds import (
 from h2htalk.data.files import (
     read_json_object,
     read_sealed,
+    reading,
     refuse_links,
     sha256_of,
     write_json,
@@ -194,7 +196,7 @@ class RunFolder:
         """Load the scenarios that were asked, unchanged but for those that were erased, and where they came from."""
         raw = self.read_run().get("split", {})
         origin = {key: raw[key] for key in SOURCE if key in raw}
-        return replace(load_split(str(self.inputs / "split")), **origin)
+        return replace(_shared_split(self.inputs / "split"), **origin)
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
         """Read the final result of each sample. Raises DataError for one beside `ids` that were asked, or `samples`."""
@@ -204,6 +206,29 @@ class RunFolder:
             require_asked(response, asked_ids, samples, where)
 
         return read_answers(self.calls_file, check=check)
+
+
+_last_split: dict[str, Split] = {}  # the hash of the files of the split read last -> the split
+
+
+def _shared_split(folder: Path) -> Split:
+    """Load the split of a run; runs of the same files that are read one after the other share it."""
+    digest = hashlib.sha256()
+    with reading(folder):
+        for path in sorted(folder.rglob("*")):
+            if not path.is_file():
+                continue
+            name = os.fsencode(path.relative_to(folder))
+            with reading(path), path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256")
+            digest.update(hashlib.sha256(name).digest() + content.digest())
+    key = digest.hexdigest()
+    split = _last_split.get(key)
+    if split is None:
+        split = load_split(str(folder))
+        _last_split.clear()
+        _last_split[key] = split
+    return split
 
 
 def require_asked(

@@ -21,6 +21,8 @@ import pytest
 from h2htalk.curation.anonymize.engine.user_recognizers import read_registry
 from h2htalk.curation.gather.records import file_records
 from h2htalk.data.bounded.bounds import COLUMNS, LISTING, Bound
+from h2htalk.data.bounded.json_values import require_few_values
+from h2htalk.data.files import read_jsonl
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import ConfigError, DataError, RoundError
 from h2htalk.integrations.label_studio.client import LabelStudioClient
@@ -279,3 +281,84 @@ def test_a_server_that_drips_before_the_body_ends(
             client.get("/api/v1/me")
         assert client.ask_search_engine("/api/v1/status") is None
     assert time.monotonic() - began < 5
+
+
+_MANY_VALUES = b'{"id": "a", "turns": [' + b"[]," * 11_000_000 + b"[]]}"
+_READ_JSON = """
+import resource, sys
+from pathlib import Path
+from h2htalk.data.files import read_json_object, read_jsonl
+read = {"line": lambda path: list(read_jsonl(path)), "object": read_json_object}[sys.argv[1]]
+base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    read(Path(sys.argv[2]))
+    message = ""
+except Exception as error:
+    message = f"{type(error).__name__}: {error}"
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) >> 10, message, sep="\\t")
+"""
+
+
+@pytest.mark.parametrize("kind", ["line", "object"])
+def test_json_of_millions_of_values_is_refused_before_it_is_parsed(
+    kind: str, tmp_path: Path
+) -> None:
+    """33 MB of `[],` took 889 MB."""
+    path = tmp_path / "a.jsonl"
+    first = b'{"id": "b"}\n' if kind == "line" else b""
+    path.write_bytes(first + _MANY_VALUES)
+    command = [sys.executable, "-c", _READ_JSON, kind, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    memory, message = done.stdout.rstrip("\n").split("\t")
+    where = f"{path}:2" if kind == "line" else str(path)
+    expected = (
+        "JSON of more than 1,000,000 values; where that is right, set H2HTALK_MOST_VALUES=4000000"
+    )
+    assert message == f"DataError: {where}: {expected}"
+    assert int(memory) < 150
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_an_export_of_millions_of_values_is_refused_before_it_is_parsed(
+    name: str, tmp_path: Path
+) -> None:
+    line = _MANY_VALUES + b"\n"
+    (tmp_path / name).write_bytes(line if name == "a.jsonl" else b"[" + line + b"]")
+    _, memory, _, message = _read(tmp_path / name)
+    if name == "a.json":
+        assert "after item 0: JSON of more than 1,000,000 values" in message
+    assert memory < 300
+
+
+def test_the_last_line_is_refused_where_a_torn_one_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no line whose writer was killed: it would be missing without a word."""
+    monkeypatch.setenv("H2HTALK_MOST_VALUES", "100")
+    (tmp_path / "a.jsonl").write_bytes(b'{"a": [' + b"1, " * 101 + b"1]}")
+    with pytest.raises(DataError, match=r"a\.jsonl:1: JSON of more than 100 values"):
+        list(read_jsonl(tmp_path / "a.jsonl", torn_tail=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"' + "a, [{" * 100 + '"',
+        '"' + "\\\\" * 200 + '"',
+        '"' + '\\",' * 200 + '"',
+        "[" + "1, " * 90 + "1]" + " " * 300,
+    ],
+)
+def test_strings_and_white_space_count_as_no_values(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("H2HTALK_MOST_VALUES", "100")
+    require_few_values(text)
+    require_few_values(text.encode())
+
+
+def test_an_open_string_is_read_over_once() -> None:
+    """Each of its quotation marks may begin a string: quadratic."""
+    began = time.process_time()
+    require_few_values('"' + '\\"' * 8_000_000)
+    assert time.process_time() - began < 5

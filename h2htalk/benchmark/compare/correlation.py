@@ -26,6 +26,7 @@ from h2htalk.data.settings import AnyPath, as_path
 from h2htalk.data.signature import rescoring_advice
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
+from h2htalk.progress import counted_items
 from h2htalk.text.tables import Table
 
 # The ratings of a reply by (item, sample), one for each annotator; the sample is None where a table or a run does not
@@ -195,7 +196,7 @@ def correlate(
         DataError: a folder is no scored run, or a table cannot be read.
     """
     paths = dict.fromkeys(as_path(path, "runs") for path in runs)
-    loaded = [load_run(path) for path in paths]
+    loaded = [load_run(path) for path in counted_items("reading runs", paths)]
     _require_one_protocol(loaded)
     rated = _read_ratings(None if ratings is None else as_path(ratings, "ratings"), loaded)
     scores_file = None if other_scores is None else as_path(other_scores, "other_scores")
@@ -316,7 +317,7 @@ def _correlations(
     level: str, columns: Iterable[tuple[str, str]], runs: Sequence[Sequence[Unit]]
 ) -> Iterator[Correlation]:
     """Correlate each two columns over the units that have both, in runs with at least four of these."""
-    for a, b in columns:
+    for a, b in counted_items(f"correlating over {level}s", list(columns)):
         samples = []
         names = set[str]()
         for units in runs:

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from h2htalk.curation.gather.encodings import UTF8, UTF16, find_encoding
 from h2htalk.curation.gather.formats import RefusedItem
 from h2htalk.data.bounded.bounds import COLUMNS, LINE
+from h2htalk.data.bounded.json_values import TooManyValues, require_few_values
 from h2htalk.data.bounded.parquet_rows import parquet_rows
 from h2htalk.data.erasure.unfinished_erasure import refuse_unfinished_erasure
 from h2htalk.data.files import MAX_LINE
@@ -192,9 +193,12 @@ _NOT_UTF8 = "bytes that are not UTF-8"
 def _json_value(text: str) -> Any:
     """The value of a line of JSON, or why there is none."""
     try:
+        require_few_values(text)
         return _DECODER.decode(text.rstrip("\r\n"))
     except json.JSONDecodeError as error:
         return RefusedItem("broken", f"no JSON: {error.msg}", column=error.colno)
+    except TooManyValues as error:
+        return RefusedItem("too_long", str(error))
     except RecursionError:
         return RefusedItem("broken", "no JSON: nested too deeply")
 
@@ -307,6 +311,8 @@ class _Text:
             except json.JSONDecodeError:
                 if len(self.text) - self.at > MAX_LINE or not self._read_on():
                     raise
+                # Of this value alone, as far as it was read: those before it were taken.
+                require_few_values(self.text)
                 continue
             if end < len(self.text) or not self._read_on():  # a number may go on
                 self.at = end

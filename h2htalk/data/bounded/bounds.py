@@ -43,4 +43,7 @@ LINE = Bound(
 COLUMNS = Bound("H2HTALK_MOST_COLUMNS", 10_000, "columns")
 REPLY = Bound("H2HTALK_LARGEST_REPLY", 1 << 28, "bytes")  # of an annotation server, of the Hub
 DOWNLOAD = Bound("H2HTALK_LARGEST_DOWNLOAD", 1 << 33, "bytes")  # a file of the Hub
+VALUES = Bound(
+    "H2HTALK_MOST_VALUES", 1_000_000, "values"
+)  # of one JSON text: each takes Python some 80 to 300 bytes, and 33 MB of `[],` hold eleven million
 LISTING = Bound("H2HTALK_MOST_LISTED", 1_000_000, "entries")  # of what a server lists in pages

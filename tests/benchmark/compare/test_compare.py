@@ -8,6 +8,7 @@ import json
 import random
 import re
 import shutil
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -772,3 +773,29 @@ def test_a_figure_marks_intervals_without_zero_and_hatches_what_is_not_computabl
     assert {text.get_text() for text in axes.texts} == {"0.50*", "-0.91"}
     assert [patch.get_hatch() for patch in axes.patches] == [None, None, "////"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["人类", "b"]
+
+
+def test_correlate_shows_that_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was silent, however many runs it read."""
+    run = baseline_run(tmp_path / "run")
+    monkeypatch.setattr(time, "monotonic", iter(range(0, 1_000_000, 3)).__next__)
+    capsys.readouterr()
+    correlate([run])
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("reading runs  1/1") for line in lines)
+    assert any(line.startswith("correlating over dialogues") for line in lines)
+
+
+def test_runs_of_the_same_files_share_their_split(tmp_path: Path) -> None:
+    """It was read as often as there were runs. A file that changed is read again."""
+    first = baseline_run(tmp_path / "first")
+    second = shutil.copytree(first, tmp_path / "second")
+    split = load_run(first).data.split
+    assert load_run(second).data.split.scenarios is split.scenarios
+    items = second / "inputs" / "split" / "scenarios.jsonl"
+    lines = items.read_bytes().splitlines(keepends=True)
+    items.write_bytes(b"".join(lines[1:]))
+    with pytest.raises(DataError, match="items are not those of the run's signature"):
+        load_run(second)
