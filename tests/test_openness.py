@@ -40,7 +40,7 @@ CONTENT = {
     "curation": 146900,
     "data": 29840,  # with what studies and planted replies share: points and numbers of a case
     "integrations": 9600,
-    "rounds": 52000,
+    "rounds": 52100,  # workbooks of erased annotators that come back to a closed round, or show their comments
     "scale": 8700,
     "site": 13150,
     "text": 16100,
