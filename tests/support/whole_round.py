@@ -93,6 +93,11 @@ def said_by(name: str, item: Item) -> dict[str, Any]:
     return answers
 
 
+def assignments_in(status: str) -> str:
+    """The line of a status that counts completed assignments."""
+    return next(line for line in status.split("\n") if line.startswith("assignments: "))
+
+
 @dataclass
 class Walk:
     """A round and what its manager read."""
@@ -248,6 +253,8 @@ class Walk:
         for when in sorted(times - their_times):
             self.identifying += [when, when[:26].replace("T", " ")]
         decisions = (self.round.path / "decisions.jsonl").read_bytes()
+        agreement = (self.round.path / "agreement.json").read_bytes()
+        assignments = assignments_in(self.do("status"))
         self.messages.append(f"before the erasure: {self.find_traces()}")
         books = self.folder / "books.csv"
         words = ("erase-annotator", GONE, "--payments", books, "--sent", "all")
@@ -273,6 +280,9 @@ class Walk:
         # Closing again counts the erased votes, which are kept without a name.
         self.do("close")
         assert (self.round.path / "decisions.jsonl").read_bytes() == decisions
+        assert (self.round.path / "agreement.json").read_bytes() == agreement
+        # Nothing is asked for again, not even of a gold item.
+        assert assignments_in(self.do("status")) == assignments
 
     def deleted(self) -> None:
         self.do("delete", "--yes")
