@@ -701,6 +701,8 @@ def test_their_answers_drafts_and_accounts_go_from_label_studio(
     ids = id_of(round.path, "ben")
     removal = erase_annotator(round.path, "ben", keep_payments=False)
     assert "2 answers and 1 account deleted" in removal.removed[0]
+    # The log of a real server names accounts.
+    assert "delete exports and logs" in removal.removed[0]
     assert {one["completed_by"] for one in label_studio.annotations.values()} == {
         people["ann"].user
     }

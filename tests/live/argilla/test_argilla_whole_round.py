@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ class Datasets:
         for dataset in annotator.datasets(NAME):
             for record in annotator.pending(dataset):
                 offered.append((record["id"], items[json.dumps(record["fields"][FIELD])]))
-        return offered
+        # In the order of items: eve answers the ties before she stops.
+        return sorted(offered, key=itemgetter(1))
 
     def answer(
         self, round: RoundFolder, name: str, answers: Mapping[str, Mapping[str, Any]], most: int

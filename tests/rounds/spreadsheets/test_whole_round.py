@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from h2htalk.rounds.assignment.assignments import Assignment
 from h2htalk.rounds.round_folder import RoundFolder
 from support.spreadsheet_rounds import fill, spreadsheets, workbook_path
 from support.whole_round import GONE, Walk
+
+
+def by_item(numbered: tuple[int, Assignment]) -> str:
+    """The id of an item with its number in a spreadsheet."""
+    return numbered[1].item
 
 
 class Sheets:
@@ -27,7 +33,9 @@ class Sheets:
             if spreadsheet.annotator.name != name:
                 continue
             cells = dict[int, Mapping[str, Any]]()
-            for number, assignment in enumerate(spreadsheet.assignments, 1):
+            numbered = enumerate(spreadsheet.assignments, 1)
+            # In the order of items: eve answers the ties before she stops.
+            for number, assignment in sorted(numbered, key=by_item):
                 if (name, assignment.item) not in self.filled and count < most:
                     cells[number] = answers[assignment.item] or {"skip": "yes"}
                     self.filled.add((name, assignment.item))
