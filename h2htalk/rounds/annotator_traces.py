@@ -9,10 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import unescape
 
 from h2htalk.data.files import (
     json_line,
@@ -55,6 +59,8 @@ _ABOUT_ONE = ("removed", "restored")
 _LISTS = ("joined", "left", "changed")
 # A shorter comment is found in other texts by chance (characters).
 _SHORT = 12
+# Bytes of a workbook's parts that are searched; workbooks of more are not read as answers either.
+_LARGEST_WORKBOOK = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +265,23 @@ def find_traces(
         path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"
     ):
         with reading(path):
-            text = path.read_bytes().decode("utf-8", errors="replace")
+            text = _text_of(path)
         is_about_people = path.parent.name == "private" or path.name == "events.jsonl"
         if any(form in text for form in forms) or (is_about_people and named.search(text)):
             yield str(path)
+
+
+def _text_of(path: Path) -> str:
+    """Return what a file says; of a workbook also what its compressed sheets say. Raise OSError."""
+    texts = [path.read_bytes().decode("utf-8", errors="replace")]
+    # A damaged workbook is searched as it is.
+    with suppress(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError):
+        if path.suffix.lower() == ".xlsx":
+            bytes_left = _LARGEST_WORKBOOK
+            with zipfile.ZipFile(path) as workbook:
+                for part in workbook.infolist():
+                    bytes_left -= part.file_size
+                    if bytes_left >= 0:
+                        sheet = workbook.read(part).decode("utf-8", errors="replace")
+                        texts.append(unescape(sheet, {"&quot;": '"', "&apos;": "'"}))
+    return "\n".join(texts)

@@ -87,11 +87,13 @@ def votes_of(
     annotations: Annotations,
     reads: Collection[Language] = (),
 ) -> list[ErasedVotes]:
-    """Return the answers of an annotator (id) that decisions of a closed round count; no comments, no gold items.
+    """Return the answers of an annotator (id) that a closed round counts; no comments, no planted items.
+
+    Answers to gold items decide nothing, but agreement and overlap count them.
 
     `reads`: the languages of which the annotator counted as a reader.
     """
-    decided = {item.id: item.language for item in items if not item.gold}
+    decided = {item.id: item.language for item in items if not item.planted}
     counted = {question.name for question in questions if question.form != "text"}
     answers: dict[str, dict[str, Value]] = {}
     for (item, who, question), one in sorted(annotations.items()):

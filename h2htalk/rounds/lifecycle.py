@@ -318,7 +318,7 @@ def round_status(path: Path, *, submissions: Path | None = None) -> Status:
     `submissions` is Prolific's export: notes say who submitted, with the code or without, and is not done.
     """
     folder = RoundFolder(path).require()
-    open_platform(folder.spec().where)
+    platform = open_platform(folder.spec().where)
     if folder.state != "closed" and folder.assignment_sets():
         with folder.locked():
             state = read_state(folder)
@@ -339,7 +339,7 @@ def round_status(path: Path, *, submissions: Path | None = None) -> Status:
     state, notes = read_state(folder), list[str]()
     items = [one.id for one in folder.erased_items()]
     # Spreadsheets may have come back after closing.
-    if items and (platform := open_platform(state.spec.where)).assigns_items:
+    if platform.assigns_items and (items or folder.erased_annotators()):
         with folder.locked():
             try:
                 notes += platform.erase(state, items)

@@ -228,6 +228,22 @@ def test_a_spreadsheet_that_comes_back_is_deleted(tmp_path: Path) -> None:
     assert not (path / "spreadsheets" / "answers of b.xlsx").exists()
 
 
+def test_a_spreadsheet_that_comes_back_to_a_closed_round_is_deleted(tmp_path: Path) -> None:
+    """Only open rounds looked: in a closed one the answers and comments lay there again."""
+    path = closed_round(tmp_path)
+    of_another = workbook_path(RoundFolder(path), NAMES[0])
+    sent = workbook_path(RoundFolder(path), GONE).read_bytes()
+    erased(path)
+    returned = path / "spreadsheets" / "answers of b.xlsx"
+    returned.write_bytes(sent)
+    status = round_status(path)
+    assert any("deleted without being read" in note for note in status.notes), status.notes
+    assert not returned.exists()
+    assert of_another.exists()
+    assert traces(path, COMMENT) == []
+    assert not any("deleted" in note for note in round_status(path).notes)
+
+
 def test_the_payment_is_kept_outside_of_the_round_or_not_at_all(tmp_path: Path) -> None:
     path = closed_round(tmp_path, minutes=1.5)
     file = tmp_path / "books" / "payments.csv"
@@ -685,6 +701,8 @@ def test_their_answers_drafts_and_accounts_go_from_label_studio(
     ids = id_of(round.path, "ben")
     removal = erase_annotator(round.path, "ben", keep_payments=False)
     assert "2 answers and 1 account deleted" in removal.removed[0]
+    # The log of a real server names accounts.
+    assert "delete exports and logs" in removal.removed[0]
     assert {one["completed_by"] for one in label_studio.annotations.values()} == {
         people["ann"].user
     }

@@ -47,9 +47,7 @@ WORDS = ServerWords(record="task", response="annotation")
 MAX_TITLE = 50
 # A skip in advance, for annotators who must not get an item.
 ADVANCE_SKIP: Mapping[str, Any] = {"result": [], "was_cancelled": True, "ground_truth": False}
-_KEPT_BYTES = (
-    "its operator must compact the database (VACUUM), delete exports, and let backups expire"
-)
+_KEPT_BYTES = "its operator must compact the database (VACUUM), delete exports and logs, and let backups expire"
 _OWNERS_KEY = "only the key of the organization's owner deletes them"
 _PAGES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True

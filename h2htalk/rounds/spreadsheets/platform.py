@@ -62,6 +62,9 @@ _SPREADSHEETS = (
     ".zip",
     ".rar",
 )
+_CAME_BACK = (
+    "a spreadsheet of an annotator who was erased from the round: deleted without being read"
+)
 _SYSTEM_FILES = ("thumbs.db", "desktop.ini", "icon\r")
 _UNDO = "undo the change, or use a new file. This row is not read"
 # Characters of a text that may be in a comment by chance.
@@ -244,7 +247,13 @@ class SpreadsheetPlatform:
         return Removal((f"{counted(deleted, 'spreadsheet')} deleted from {folder}",), tuple(left))
 
     def erase(self, state: RoundState, items: Collection[str]) -> Iterator[str]:
-        """Remove erased items from all files; raise RoundError, naming them, if some could not be searched."""
+        """Remove erased items from all files; raise RoundError, naming them, if some could not be searched.
+
+        Without items only spreadsheets of erased annotators go that came back.
+        """
+        yield from _delete_returned(state)
+        if not items:
+            return
         remove_file(state.folder.private / STORED_READINGS)  # they hold comments
         folder = _folder(state)
         spreadsheets = spreadsheets_of(state)
@@ -276,6 +285,23 @@ class SpreadsheetPlatform:
 
 def _folder(state: RoundState) -> Path:
     return state.folder.path / SPREADSHEETS
+
+
+def _erased_codes(state: RoundState) -> set[str]:
+    """Return the codes of the spreadsheets of annotators who were erased from the round."""
+    erased = state.folder.erased_annotators()
+    return {code for one in erased for code in one.spreadsheets}
+
+
+def _delete_returned(state: RoundState) -> Iterator[str]:
+    """Delete spreadsheets of erased annotators that came back; yield a message for each."""
+    codes = _erased_codes(state)
+    if not codes:
+        return
+    for path in sorted(_folder(state).rglob("*")):
+        if _code_of(state, path) in codes:
+            remove_for_good(path)
+            yield f"{SPREADSHEETS}: {_CAME_BACK}"
 
 
 def _comparable(name: str) -> str:
@@ -375,9 +401,7 @@ class _ReturnedFiles:
             [column.key for column in answer_columns(state.questions, "en")],
         )
         self._has_erased = bool(state.folder.erased_items())
-        self._erased_codes = {
-            code for one in state.folder.erased_annotators() for code in one.spreadsheets
-        }
+        self._erased_codes = _erased_codes(state)
         self._context = "\n".join(
             [__version__, _RULES, *(sha256_of(state.folder.path / name) for name in _CONTEXT)]
         )
@@ -413,8 +437,7 @@ class _ReturnedFiles:
                 and _code_of(self._state, path) in self._erased_codes
             ):
                 remove_for_good(path)
-                problem = "a spreadsheet of an annotator who was erased from the round: deleted without being read"
-                self.notes.append(Message("spreadsheets", problem))
+                self.notes.append(Message(SPREADSHEETS, _CAME_BACK))
                 return
             if (
                 file is None
