@@ -385,6 +385,7 @@ def test_a_line_of_squeue_that_lies_is_named(
     site = Site(tmp_path, monkeypatch)
     path = site.suite(local())
     site.program("squeue", f"echo '{line.format(name=Launch(path).name)}'")
+    site.program("scancel", "")
     done = h2htalk_here("launch", "stop", path)
     assert done.returncode == 2
     assert "squeue shows a job of this suite in a line that cannot be read" in done.stderr

@@ -118,6 +118,8 @@ def project(
     monkeypatch.setenv("PYTEST_ADDOPTS", "--reruns 1 --maxfail 25 -raR")
     monkeypatch.setenv("H2HTALK_NO_SKIP", "1")
     monkeypatch.setattr(ci_suites, "ROOT", folder)
+    # What this machine lacks is not installed for suites that only print.
+    monkeypatch.setattr(ci_suites, "DEBIAN_PACKAGES", {})
     monkeypatch.setattr(ci_suites, "INSTALLATION", 1)
     monkeypatch.setattr(ci_suites, "GRACE", 1)
     monkeypatch.setattr(sys, "argv", ["ci_suites.py"])
