@@ -185,6 +185,7 @@ BENCHMARK_ORDER = (
     "score_run",
     "evaluate",
     "judge",  # asks judges, and scores again
+    "rating_rounds",
     "adjudicate",
     "calibration",
     "split_changes",

@@ -13,7 +13,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from h2htalk.benchmark.adjudicate import open_rating_round, read_round_ratings
 from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels, strata_of
 from h2htalk.benchmark.judge.judgements import (
     ALL_LEVELS,
@@ -25,6 +24,7 @@ from h2htalk.benchmark.judge.judgements import (
     require_judging,
 )
 from h2htalk.benchmark.judge.rubric import HIGHEST, PLAN_QUALITIES, QUALITIES, qualities_of
+from h2htalk.benchmark.rating_rounds import open_rating_round, read_round_ratings
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.averages import clusters_of
 from h2htalk.data.files import read_sealed, write_sealed, write_text

@@ -14,12 +14,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from h2htalk.benchmark.adjudicate import open_round_of, require_round_of, response_text
 from h2htalk.benchmark.judge.judgements import (
     PeopleRating,
     list_people_ratings,
     write_people_ratings,
 )
+from h2htalk.benchmark.rating_rounds import open_round_of, require_round_of, response_text
 from h2htalk.benchmark.studies.logs import ORDINARY
 from h2htalk.benchmark.studies.points.judge_requests import OpenReply, open_replies
 from h2htalk.benchmark.studies.points.point_answers import (

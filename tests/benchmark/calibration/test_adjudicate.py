@@ -12,8 +12,9 @@ from statistics import fmean
 
 import pytest
 
-from h2htalk.benchmark.adjudicate import close_adjudication, open_rating_round, read_round_ratings
+from h2htalk.benchmark.adjudicate import close_adjudication
 from h2htalk.benchmark.judge.judgements import answer_id, item_of
+from h2htalk.benchmark.rating_rounds import open_rating_round, read_round_ratings
 from h2htalk.benchmark.run import load_run
 from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
