@@ -13,7 +13,7 @@ from bench_judge_statistics import holds, judges, people
 
 from h2htalk.benchmark.calibration.calibrate import correct, error_effects
 from h2htalk.benchmark.calibration.corrected_mean import JudgedItem
-from h2htalk.benchmark.calibration.labels import draw_by_level
+from h2htalk.benchmark.calibration.label_plan import draw_by_level
 
 LEVELS = ("itinerary_basic", "itinerary_middle", "itinerary_advanced")
 

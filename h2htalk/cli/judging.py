@@ -14,8 +14,7 @@ from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
 
 with options.lazy_imports():
-    from h2htalk.benchmark.calibration import calibrate
-    from h2htalk.benchmark.calibration import labels as people_labels
+    from h2htalk.benchmark.calibration import calibrate, label_plan
     from h2htalk.benchmark.judge import judge_run as judging
     from h2htalk.benchmark.judge import probe
 
@@ -81,7 +80,7 @@ def judge_plan_labels(
     if annotators is not None and open is None:
         raise ConfigError("--annotators is of the round that --open opens")
     round_options = {"annotators": annotators and str(annotators), "where": where}
-    messages = people_labels.plan_labels(
+    messages = label_plan.plan_labels(
         run,
         half_width,
         labels,

@@ -24,16 +24,9 @@ from h2htalk.benchmark.calibration.corrected_mean import (
     regression,
     stratified,
 )
-from h2htalk.benchmark.calibration.labels import (
-    LEAST,
-    LEAST_DRAWN,
-    JudgedRun,
-    LabelPlan,
-    Labels,
-    load_judged,
-    read_labels,
-    read_plan,
-)
+from h2htalk.benchmark.calibration.judged_items import JudgedRun, load_judged
+from h2htalk.benchmark.calibration.label_plan import LEAST, LEAST_DRAWN, LabelPlan, read_plan
+from h2htalk.benchmark.calibration.labels import Labels, read_labels
 from h2htalk.benchmark.judge.judgements import (
     ALL_LEVELS,
     CORRECTED,

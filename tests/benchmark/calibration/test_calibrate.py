@@ -19,7 +19,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from h2htalk.benchmark.calibration import calibrate
-from h2htalk.benchmark.calibration import labels as plans
+from h2htalk.benchmark.calibration import label_plan as plans
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge, correct
 from h2htalk.benchmark.calibration.corrected_mean import (
     JudgedItem,
@@ -28,6 +28,8 @@ from h2htalk.benchmark.calibration.corrected_mean import (
     strata_of,
     stratified,
 )
+from h2htalk.benchmark.calibration.judged_items import load_judged
+from h2htalk.benchmark.calibration.labels import read_labels
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.judgements import (
     AnswerRating,
@@ -121,7 +123,7 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
 def test_no_cell_of_the_file_is_a_formula_and_crisis_is_announced(
     run: Path, tmp_path: Path
 ) -> None:
-    judged = plans.load_judged(run)
+    judged = load_judged(run)
     split = judged.run.data.split
     first = replace(split.scenarios[0], tags=replace(split.scenarios[0].tags, risk="self_harm"))
     answer = judged.run.answers[first.id, 0]
@@ -161,7 +163,7 @@ def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(
 ) -> None:
     assert "9 of 12 items to label" in command("judge", "plan-labels", run, "--half-width", 0.2)
     ids = [s.id for s in load_run(run).data.split.scenarios if s.subtask == "itinerary_basic"]
-    judged = plans.load_judged(run).items
+    judged = load_judged(run).items
     # The judges' error is 1 0 1 0 of four items: its standard deviation is .577.
     labels = "".join(f"{one},{judged[one].score - (n + 1) % 2}\n" for n, one in enumerate(ids))
     (tmp_path / "pilot.csv").write_text(f"id,rating\n{labels}")
@@ -260,7 +262,7 @@ def test_cells_are_of_these_judgements_or_a_refusal_says_why(run: Path, tmp_path
 
 def test_answers_of_one_item_are_averaged_first(run: Path) -> None:
     """Two answers an item, of which people rated both or one: the judge's scores of the same answers count."""
-    made, (one, other, *_) = plans.load_judged(run), ids_of(run)
+    made, (one, other, *_) = load_judged(run), ids_of(run)
     data = replace(made.run.data, spec=replace(made.run.data.spec, samples=2, temperature=1.0))
     scores = {(one, 0): 2.0, (one, 1): 4.0, (other, 0): 1.0, (other, 1): 5.0}
     ratings = {key: AnswerRating(score, (score,)) for key, score in scores.items()}
@@ -293,7 +295,7 @@ def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: P
     (tmp_path / "l.csv").write_text(
         f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n"
     )
-    assert plans.read_labels(load_run(run), tmp_path / "l.csv")[item, 0] == {"ann": 2.5, "bob": 5.0}
+    assert read_labels(load_run(run), tmp_path / "l.csv")[item, 0] == {"ann": 2.5, "bob": 5.0}
 
 
 def drawn_labels(run: Path, path: Path) -> list[dict[str, str]]:
