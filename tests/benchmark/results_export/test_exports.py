@@ -21,8 +21,8 @@ from jsonschema import Draft7Validator
 import h2htalk
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.results_export import export as exports
+from h2htalk.benchmark.results_export.verification import Verification
 from h2htalk.benchmark.results_export.verified_part import describe_part
-from h2htalk.benchmark.results_export.verify import Verification
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses, score
 from h2htalk.benchmark.settings import EvaluateSpec
