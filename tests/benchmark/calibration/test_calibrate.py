@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from random import Random
 from statistics import fmean, variance
@@ -68,19 +70,17 @@ def test_the_number_of_labels_is_the_references(items: int, labels: int) -> None
 def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
     rng = Random(1)
     sizes = {"itinerary_basic": 100, "itinerary_middle": 61, "itinerary_advanced": 50}
-    items = [
-        judged_item(n, rng.randrange(30) / 6, subtask=name)
-        for name, size in sizes.items()
-        for n in range(size)
-    ]
+    items = []
+    for name, size in sizes.items():
+        items += [judged_item(n, rng.randrange(30) / 6, subtask=name) for n in range(size)]
     drawn, strata, serves = plans.draw_by_level(items, 75, 4)
-    counts = {name: sum(one.subtask == name for one in drawn) for name in LEVELS}
+    counts = Counter(item.subtask for item in drawn)
     assert counts == {"itinerary_basic": 35, "itinerary_middle": 22, "itinerary_advanced": 18}
     assert [one.id for one in drawn] == [one.id for one in items if one in drawn]
     assert strata.keys() == {one.id for one in items}
-    assert all(
-        sum(strata[one.id] == stratum for one in drawn) >= 2 for stratum in set(strata.values())
-    )
+    labels_by_stratum = Counter(strata[item.id] for item in drawn)
+    assert labels_by_stratum.keys() == set(strata.values())
+    assert min(labels_by_stratum.values()) >= 2
     assert serves == ("levels", *sorted(LEVELS))
     few, together, serves = plans.draw_by_level(items, 50, 4)
     assert len(plans.draw_by_level(items[:51], 51, 0)[0]) == 51
@@ -89,9 +89,9 @@ def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
 
 def test_without_levels_each_dimension_is_drawn_apart() -> None:
     sizes = {"dialogue_base": 60, "recollection_synthesis": 20, "recollection_refinement": 10}
-    items = [
-        judged_item(n, n % 6, subtask=name) for name, size in sizes.items() for n in range(size)
-    ]
+    items = []
+    for name, size in sizes.items():
+        items += [judged_item(n, n % 6, subtask=name) for n in range(size)]
     drawn, strata, serves = plans.draw_by_level(items, 48, 0)
     assert serves == ("dialogue", "recollection")
     assert sum(strata[one.id].startswith("recollection/") for one in drawn) == 16
@@ -262,7 +262,8 @@ def test_cells_are_of_these_judgements_or_a_refusal_says_why(run: Path, tmp_path
 
 def test_answers_of_one_item_are_averaged_first(run: Path) -> None:
     """Two answers an item, of which people rated both or one: the judge's scores of the same answers count."""
-    made, (one, other, *_) = load_judged(run), ids_of(run)
+    made = load_judged(run)
+    one, other, *_ = ids_of(run)
     data = replace(made.run.data, spec=replace(made.run.data.spec, samples=2, temperature=1.0))
     scores = {(one, 0): 2.0, (one, 1): 4.0, (other, 0): 1.0, (other, 1): 5.0}
     ratings = {key: AnswerRating(score, (score,)) for key, score in scores.items()}
@@ -315,7 +316,8 @@ def test_labels_beside_the_plan_are_left_out_and_those_of_other_replies_refused(
     path = tmp_path / "l.csv"
     drawn = drawn_labels(run, path)
     alone = calibrate_judge(run, path)
-    other, *empty = [one for one in ids_of(run) if one not in {row["id"] for row in drawn}]
+    planned = {row["id"] for row in drawn}
+    other, *empty = [item for item in ids_of(run) if item not in planned]
     with path.open("a") as file:
         file.write(f"{other},0,,,,5\n" + "".join(f"{one},0,,,,\n" for one in empty))
     both = calibrate_judge(run, path)
@@ -342,16 +344,14 @@ def test_strata_end_at_the_ranks_and_each_gives_a_quarter_of_the_labels() -> Non
     scores = [float(n % 17) for n in range(200)]
     strata = strata_of(scores, 3)
     assert [strata.count(n) for n in range(4)] == [24, 56, 60, 60]
-    assert all(
-        scores[a] <= scores[b] for a in range(200) for b in range(200) if strata[a] < strata[b]
-    )
+    for a, b in product(range(200), repeat=2):
+        assert strata[a] >= strata[b] or scores[a] <= scores[b]
     drawn = draw_labels(scores, 100, 3)
-    assert [sum(strata[at] == n for at in drawn) for n in range(4)] == [24, 25, 26, 25]
+    assert Counter(strata[index] for index in drawn) == {0: 24, 1: 25, 2: 26, 3: 25}
     assert drawn == draw_labels(scores, 100, 3)
     # Of four items, four labels drew three: what the last strata could not take was lost.
-    assert all(
-        len(draw_labels([float(n) for n in range(size)], size)) == size for size in range(1, 30)
-    )
+    for size in range(1, 30):
+        assert draw_labels([float(n) for n in range(size)], size) == list(range(size))
 
 
 def test_check_values() -> None:
@@ -443,7 +443,8 @@ def refusal(items: Sequence[JudgedItem], *how: Any, **more: Any) -> str:
 
 
 def test_the_estimator_depends_on_how_the_labels_came() -> None:
-    (drawn, strata), (chance, _) = judged(3, 100, True), judged(3, 100)
+    drawn, strata = judged(3, 100, True)
+    chance, _ = judged(3, 100)
     for mean, expected in (
         (
             correct("levels", "R", drawn, strata).mean,
@@ -548,9 +549,9 @@ def test_a_cluster_is_left_out_at_a_time() -> None:
     items = [
         replace(one, cluster=f"c{at // 3}", weight=1.0 + at % 2) for at, one in enumerate(made)
     ]
-    x, y, w = (
-        np.array([getattr(one, name) for one in items]) for name in ("length", "error", "weight")
-    )
+    x = np.array([item.length for item in items])
+    y = np.array([item.error for item in items])
+    w = np.array([item.weight for item in items])
 
     def fit(own: np.ndarray) -> np.ndarray:
         slope, level = np.polyfit((x - np.average(x, weights=w))[own], y[own], 1, w=np.sqrt(w[own]))

@@ -6,6 +6,8 @@ import json
 import math
 import random
 import statistics
+from collections import Counter
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +35,13 @@ from h2htalk.distributions import binomial_tail, t_quantile, wilson_interval, z_
 
 
 def constant(by_subtask: dict[str, float | None], count: int = 3) -> list[Value]:
-    return [one for one in by_subtask.items() for _ in range(count)]
+    return list(chain.from_iterable(repeat(value, count) for value in by_subtask.items()))
 
 
 def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)) -> list[Value]:
     draw = random.Random(seed)
-    return [(name, draw.random()) for name in subtasks for _ in range(count)]
+    names = chain.from_iterable(repeat(name, count) for name in subtasks)
+    return [(name, draw.random()) for name in names]
 
 
 def test_a_cell_is_a_hundred_times_the_mean_of_what_was_scored() -> None:
@@ -52,11 +55,9 @@ def test_a_cell_is_a_hundred_times_the_mean_of_what_was_scored() -> None:
 
 def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it() -> None:
     by_subtask = {name: place / 20 for place, name in enumerate(SUBTASKS)}
-    values = [
-        one
-        for n, (name, value) in enumerate(by_subtask.items())
-        for one in constant({name: value}, 1 + n)
-    ]
+    values: list[Value] = []
+    for n, (name, value) in enumerate(by_subtask.items()):
+        values += constant({name: value}, 1 + n)
     row = aggregate(values)
     weighted = sum(100 * by_subtask[name] * SUBTASKS[name].count for name in SUBTASKS) / 4650
     assert row["overall"].value == pytest.approx(weighted)
@@ -158,14 +159,14 @@ def test_one_stratum_without_clusters_is_near_the_paired_t_test() -> None:
 def test_clusters_have_the_cr1_variance() -> None:
     rng = np.random.default_rng(2)
     sizes = rng.integers(1, 6, 30)
-    listed = [
-        Difference("x", str(c), v)
-        for c, size in enumerate(sizes)
-        for v in rng.normal(0, 1, size).tolist()
-    ]
+    listed = []
+    for c, size in enumerate(sizes):
+        listed += [Difference("x", str(c), value) for value in rng.normal(0, 1, size).tolist()]
     mean = np.mean([one.value for one in listed])
-    sums = [sum(one.value - mean for one in listed if one.cluster == str(c)) for c in range(30)]
-    error = math.sqrt(30 / 29 * sum(s * s for s in sums)) / len(listed)
+    sums = Counter[str]()
+    for difference in listed:
+        sums[difference.cluster] += difference.value - mean
+    error = math.sqrt(30 / 29 * sum(s * s for s in sums.values())) / len(listed)
     result = paired_result(listed)
     assert (result.error, result.df) == pytest.approx((error, 29))
     assert (result.items, result.clusters) == (len(listed), 30)
@@ -189,9 +190,9 @@ def test_what_has_no_interval_has_none() -> None:
 
 def test_figures_are_those_of_table_2_that_have_their_parts() -> None:
     names = [name for name in SUBTASKS if name.startswith("dialogue")][:3]
-    some = [one for name in names for one in alone([0.1, 0.2], name)]
+    some = list(chain.from_iterable(alone([0.1, 0.2], name) for name in names))
     assert list(paired_figures(some)) == [*names, "dialogue_avg", "items_mean", "plain_mean"]
-    everything = [one for name in SUBTASKS for one in alone([0.1, 0.2], name)]
+    everything = list(chain.from_iterable(alone([0.1, 0.2], name) for name in SUBTASKS))
     assert {"overall", "itinerary_avg", "recollection_avg"} <= paired_figures(everything).keys()
 
 
@@ -218,9 +219,11 @@ RNG = np.random.default_rng(3)
 
 def rho(*pairs: Any) -> Any:
     """The correlation over items, each its own cluster, of one or several runs' two rows of values."""
-    return rank_correlation(
-        [([str(n) for n in range(len(pair[0]))], np.array(pair, float)) for pair in pairs]
-    )
+    samples = []
+    for pair in pairs:
+        clusters = [str(n) for n in range(len(pair[0]))]
+        samples.append((clusters, np.array(pair, float)))
+    return rank_correlation(samples)
 
 
 @pytest.mark.parametrize("levels", [2, 6, 50])
@@ -269,8 +272,12 @@ def ratio_values(found: NullClass) -> tuple[float | None, ...]:
 def test_ratios(
     hits: int, false_alarms: int, misses: int, others: int, expected: tuple[float | None, ...]
 ) -> None:
-    pairs = [(1.0, True)] * hits + [(1.0, False)] * false_alarms
-    pairs += [(0.0, True)] * misses + [(0.0, False)] * others
+    pairs = [
+        *repeat((1.0, True), hits),
+        *repeat((1.0, False), false_alarms),
+        *repeat((0.0, True), misses),
+        *repeat((0.0, False), others),
+    ]
     random.Random(1).shuffle(pairs)
     found = own.null_class(pairs, total=30)
     assert ratio_values(found) == pytest.approx(expected)
@@ -334,10 +341,9 @@ def test_means_of_figures_are_those_of_their_tests() -> None:
     draw = random.Random(1)
     for number in (1, 4, len(SUBTASKS)):
         names = draw.sample(list(SUBTASKS), number)
-        values = [
-            Difference(name, str(k), draw.uniform(0, 100))
-            for name in names
-            for k in range(draw.randint(1, 9))
-        ]
+        values = []
+        for name in names:
+            for k in range(draw.randint(1, 9)):
+                values.append(Difference(name, str(k), draw.uniform(0, 100)))
         tested = {key: result.mean for key, result in paired_figures(values).items()}
         assert figure_means(values) == pytest.approx(tested, abs=1e-9)
