@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -58,6 +58,7 @@ from h2htalk.data.imports.response_files import read_foreign_responses
 from h2htalk.data.model_names import without_path
 from h2htalk.data.responses import Answers, FailedResponse, FilterRule, Response
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import FILTERED_KEY, HUMAN, LEAKS_UNCHECKED, VERSION_KEYS, Signature
 from h2htalk.data.splits import Split, fingerprint_of, load_split, with_references
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError
@@ -72,6 +73,10 @@ REFERENCES_LENGTH = 16  # hex digits of the hash of private references in a sign
 SCORING_PACKAGES = ("numpy", "jieba", "sacrebleu", "rapidfuzz")
 REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
 Replies = Iterable[Response | FailedResponse]
+_LEAKS_WARNING = (
+    "not checked: whether answers repeat the prompt, a rule of the contract; the templates of this run are not those "
+    "of this version, so they were not rendered; `h2htalk score RUN --prompts RUN/inputs/prompts` checks it"
+)
 
 
 def open_metrics(
@@ -93,28 +98,33 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
         languages = sorted({s.language for s in split.scenarios})
         if not all(metrics.asks_s(language) for language in languages):
             embedder += f"({','.join(filter(metrics.asks_s, languages)) or 'no language here'})"
-    numbers = [len(scenario.references) for scenario in split.scenarios]
-    least = min(numbers)
-    most = max(numbers)
-    if not least:
-        references = "private"
-    elif least == most:
-        references = str(most)
-    else:
-        references = f"{least}-{most}"
-    return {
+    names = [
+        f"{metric.name}-{metric.version}" for metric in (*METRICS.values(), *metrics.installed)
+    ]
+    keys = {
         "tokens": tokenizer_signature(),
-        "metrics": ",".join(
-            f"{metric.name}-{metric.version}" for metric in (*METRICS.values(), *metrics.installed)
-        ),
+        "metrics": ",".join(names),
         "contracts": CONTRACTS_VERSION if metrics.contracts else "none",
         "rouge": metrics.rouge,
         "intervals": RULE,
         "embedder": embedder,
         FILTERED_KEY: metrics.filtered,
         "judge": "none",
-        **({"references": references} if references != "1" else {}),
     }
+    references = _number_of_references(split)
+    if references != "1":
+        keys["references"] = references
+    return keys
+
+
+def _number_of_references(split: Split) -> str:
+    """How many references an item has: a number, a range, or `private` where one has none here."""
+    numbers = [len(scenario.references) for scenario in split.scenarios]
+    least = min(numbers)
+    most = max(numbers)
+    if not least:
+        return "private"
+    return str(most) if least == most else f"{least}-{most}"
 
 
 def score(
@@ -165,17 +175,17 @@ def stored_summary(folder: RunFolder, baselines: bool, requested: Signature) -> 
     versions = {key: requested.protocol[key] for key in VERSION_KEYS & requested.protocol.keys()}
     expected = replace(signed, protocol={**signed.protocol, **versions})
     summary = run.summary
-    written = (folder.page, *(folder.tables / name for name in (*TABLES, "run.csv")))
-    current = (
-        scored_last
-        and not summary.incomplete
-        and summary.package_version == __version__
-        and _without_references(summary.signature) == _without_references(expected)
-        and bool(summary.baselines) == baselines
+    written = [folder.page]
+    for name in (*TABLES, "run.csv"):
+        written.append(folder.tables / name)
+    is_current = scored_last and not summary.incomplete and summary.package_version == __version__
+    has_same_signature = _without_references(summary.signature) == _without_references(expected)
+    is_complete = (
+        bool(summary.baselines) == baselines
         and summary.costs == read_costs(folder.path)
         and all(path.is_file() for path in written)
     )
-    return summary if current else None
+    return summary if is_current and has_same_signature and is_complete else None
 
 
 def _without_references(signature: Signature) -> Signature:
@@ -196,37 +206,17 @@ def score_run_data(
     folder = data.folder
     split = split or data.split
     samples = data.spec.samples
-    signed = folder.signature()
-    keys = metric_keys(metrics, split)
-    erased = folder.erased()
-    if split != data.split:
-        keys["references_sha256"] = split.references_sha256[:REFERENCES_LENGTH]
-    elif erased:  # the numbers of references of all items that were asked
-        keys |= {"references": signed.protocol.get("references", "1")}
-        keys = {key: value for key, value in keys.items() if (key, value) != ("references", "1")}
     leaks_unchecked = data.unrendered is not None and metrics.contracts
-    if leaks_unchecked:
-        keys["contracts"] += LEAKS_UNCHECKED
-    signature = Signature({**_without_references(signed).protocol, **keys}, signed.subject)
-    answers = folder.answers([s.id for s in split.scenarios], samples)
+    signature = _signature(data, metrics, split, leaks_unchecked)
+    answers = folder.answers([scenario.id for scenario in split.scenarios], samples)
     scores: Scores = score_answers(split, answers, samples, metrics, data.prompt_of)
-    split_references = {scenario.id: scenario.references for scenario in split.scenarios}
-    baselines: dict[str, Scored] = {}
-    for name, replies in read_baselines(folder).items():
-        same = score_answers(split, replies, 1, metrics)
-        # Both are compared on the items that the model has a score for.
-        same |= {
-            item.id: ItemScore(item.id, unscored=item.unscored)
-            for item in scores.values()
-            if item.unscored
-        }
-        baselines[name] = Scored(same, null_shares(split.scenarios, replies, same))
+    baselines = _score_baselines(folder, split, metrics, scores)
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
-    counts = count_outcomes(split.scenarios, answers, scores, len(erased))
+    counts = count_outcomes(split.scenarios, answers, scores, len(folder.erased()))
     judging = read_judging(folder)
-    versions = installed_versions(*SCORING_PACKAGES, *packages_of(signature.protocol["embedder"]))
     costs = read_costs(folder.path)
     sizes = _prompt_sizes(data, split, answers)
+    versions = installed_versions(*SCORING_PACKAGES, *packages_of(signature.protocol["embedder"]))
     prompts = describe_prompts(sizes)
     run_facts = collect_facts(read_sessions(folder), answers, costs, versions, prompts)
     endings = count_endings(answers.values())
@@ -238,28 +228,20 @@ def score_run_data(
     if note:
         warnings.append(note)
     if leaks_unchecked:
-        warnings.append(
-            "not checked: whether answers repeat the prompt, a rule of the contract; the templates of this run are "
-            "not those of this version, so they were not rendered; `h2htalk score RUN --prompts RUN/inputs/prompts` "
-            "checks it"
-        )
+        warnings.append(_LEAKS_WARNING)
     warnings += size_warnings(sizes)
-    marked = (
-        (answer.answer, split_references[answer.id])
-        for answer in answers.values()
-        if isinstance(answer, Response)
-    )
-    warnings += mark_warnings(marked, signature.subject.get("engine", ""))
+    warnings += _marks(split, answers, signature)
     folder.write_facts("answering", asdict(run_facts))
     figures = None
     if judging is not None:
         scores, figures, signature = rate_scores(data, judging, answers, scores, signature)
+    scored = Scored(scores, null_shares(split.scenarios, answers, scores))
     summary = summarize(
         model=_label(signature) + run_facts.label,
         split=split,
         signature=signature,
         metrics=metrics,
-        scored=Scored(scores, null_shares(split.scenarios, answers, scores)),
+        scored=scored,
         baselines=baselines,
         counts=counts,
         judging=figures,
@@ -269,6 +251,46 @@ def score_run_data(
     )
     _write(data, summary, answers, scores)
     return summary
+
+
+def _signature(data: RunInputs, metrics: Metrics, split: Split, leaks_unchecked: bool) -> Signature:
+    """The signature of a run with what these metrics and references change; no judge is in it."""
+    signed = data.folder.signature()
+    keys = metric_keys(metrics, split)
+    if split != data.split:
+        keys["references_sha256"] = split.references_sha256[:REFERENCES_LENGTH]
+    elif data.folder.erased():  # the numbers of references of all items that were asked
+        keys["references"] = signed.protocol.get("references", "1")
+        if keys["references"] == "1":
+            del keys["references"]
+    if leaks_unchecked:
+        keys["contracts"] += LEAKS_UNCHECKED
+    return Signature({**_without_references(signed).protocol, **keys}, signed.subject)
+
+
+def _score_baselines(
+    folder: RunFolder, split: Split, metrics: Metrics, scores: Scores
+) -> dict[str, Scored]:
+    """Score the trivial answers, on the items that the model has a score for."""
+    unscored = {}
+    for item in scores.values():
+        if item.unscored:
+            unscored[item.id] = ItemScore(item.id, unscored=item.unscored)
+    baselines = {}
+    for name, replies in read_baselines(folder).items():
+        same_items = {**score_answers(split, replies, 1, metrics), **unscored}
+        baselines[name] = Scored(same_items, null_shares(split.scenarios, replies, same_items))
+    return baselines
+
+
+def _marks(split: Split, answers: Answers, signature: Signature) -> Iterator[str]:
+    """Warnings of marks in the answers that their references lack."""
+    references = {scenario.id: scenario.references for scenario in split.scenarios}
+    texts = []
+    for answer in answers.values():
+        if isinstance(answer, Response):
+            texts.append((answer.answer, references[answer.id]))
+    return mark_warnings(texts, signature.subject.get("engine", ""))
 
 
 def _label(signature: Signature) -> str:
@@ -437,29 +459,34 @@ class ErasableRun(ErasableFolder):
                 f"{self.path}: every item of this {self.folder.kind} is erased; delete the folder"
             )
         fingerprint = fingerprint_of(items, split.personas)  # by which the run is still recognised
-        remaining = [scenario for scenario in split.scenarios if scenario.id not in ids]
         engine, _, name = str(self.folder.read_run()["spec"].get("model")).partition(":")
-        if (
-            engine == "baseline" and name in NEEDS_REFERENCES
-        ):  # its answers may be references of these items
-            quoted = {
-                text
-                for scenario in split.scenarios
-                if scenario.id in gone
-                for text in scenario.references
-            }
-            redrawn = {
-                answer.id: answer.to_dict() for answer in find_baseline(name)(remaining, remaining)
-            }
-            lines = [line for _, line in read_jsonl(self.folder.calls_file, torn_tail=True)]
-            lines = [
-                redrawn.get(line["id"], line) if line.get("text") in quoted else line
-                for line in lines
-            ]
-            write_jsonl(self.folder.calls_file, lines)
+        # The answers of such a baseline may be references of the erased items.
+        if engine == "baseline" and name in NEEDS_REFERENCES:
+            self._draw_again(name, split.scenarios, ids, gone)
         write_jsonl(
             self.path / ERASED, ({"id": item_id, "items": fingerprint} for item_id in sorted(ids))
         )
+
+    def _draw_again(
+        self,
+        baseline: str,
+        scenarios: Sequence[Scenario],
+        erased: Set[str],
+        gone: frozenset[str],
+    ) -> None:
+        """Replace the answers that are references of items that are gone now."""
+        remaining = [scenario for scenario in scenarios if scenario.id not in erased]
+        texts: set[str] = set()
+        for scenario in scenarios:
+            if scenario.id in gone:
+                texts.update(scenario.references)
+        redrawn = {}
+        for answer in find_baseline(baseline)(remaining, remaining):
+            redrawn[answer.id] = answer.to_dict()
+        lines = []
+        for _, line in read_jsonl(self.folder.calls_file, torn_tail=True):
+            lines.append(redrawn.get(line["id"], line) if line.get("text") in texts else line)
+        write_jsonl(self.folder.calls_file, lines)
 
     def remake(self) -> Iterator[str]:
         """Score again; where that fails, say which command does it."""

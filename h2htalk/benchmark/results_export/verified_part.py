@@ -12,23 +12,23 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed
 
 
-def describe_part(whole: Split, held: Split) -> tuple[str, bool]:
+def describe_part(full_split: Split, bundle_split: Split) -> tuple[str, bool]:
     """Say which items of a split a bundle holds, and whether the options of `evaluate` take just these.
 
     A part that no choice of --language, --subtask and --limit takes may have been picked by its scores.
 
     Args:
-        whole: the split that was asked.
-        held: the same split with the items of the bundle alone.
+        full_split: the split that was asked.
+        bundle_split: the same split with the items of the bundle alone.
 
     Returns:
         A text as `22 of 44 items of split mini: those of --language en`, and True where the part is one of these.
     """
-    total = counted(len(whole.scenarios), "item")
-    if len(held.scenarios) == len(whole.scenarios):
-        return f"all {total} of split {whole.name}", True
-    part = f"{len(held.scenarios):,} of {total} of split {whole.name}"
-    options = _options_that_take(whole, held)
+    total = counted(len(full_split.scenarios), "item")
+    if len(bundle_split.scenarios) == len(full_split.scenarios):
+        return f"all {total} of split {full_split.name}", True
+    part = f"{len(bundle_split.scenarios):,} of {total} of split {full_split.name}"
+    options = _options_that_take(full_split, bundle_split)
     if options is None:
         return f"{part}; no --language, --subtask or --limit takes just these", False
     return f"{part}: those of {options}", True
@@ -36,33 +36,35 @@ def describe_part(whole: Split, held: Split) -> tuple[str, bool]:
 
 def load_edition(name: str, version: str) -> tuple[str, Split]:
     """Load the split that was named; of a bundled one the version that a bundle is of, where it is kept."""
-    whole = load_split(name)
+    full_split = load_split(name)
     edition = (
-        earlier_edition(whole.name, version)
-        if is_bundled(name) and version != whole.version
+        earlier_edition(full_split.name, version)
+        if is_bundled(name) and version != full_split.version
         else None
     )
-    return (name, whole) if edition is None else (edition, load_split(edition))
+    return (name, full_split) if edition is None else (edition, load_split(edition))
 
 
-def describe_edition(name: str, whole: Split, held: Split) -> str:
+def describe_edition(name: str, full_split: Split, bundle_split: Split) -> str:
     """Say of which earlier version of a bundled split the items are; an empty text for the newest, and for others."""
-    if not is_bundled(name) or not is_bundled(whole.name):
+    if not is_bundled(name) or not is_bundled(full_split.name):
         return ""
-    newest = split_header(BUNDLED_FOLDER / whole.name).version
+    newest = split_header(BUNDLED_FOLDER / full_split.name).version
     items = {
-        scenario.id.partition("/")[0] for scenario in held.scenarios
+        scenario.id.partition("/")[0] for scenario in bundle_split.scenarios
     }  # a case's turns are CASE/sN.tM
     return (
-        "" if whole.version == newest else describe_later(whole.name, whole.version, newest, items)
+        ""
+        if full_split.version == newest
+        else describe_later(full_split.name, full_split.version, newest, items)
     )
 
 
-def _options_that_take(whole: Split, held: Split) -> str | None:
+def _options_that_take(full_split: Split, bundle_split: Split) -> str | None:
     """The options of `evaluate` that take just these items of a split, or None."""
-    ids = {scenario.id for scenario in held.scenarios}
-    present_languages = {scenario.language for scenario in held.scenarios}
-    present_subtasks = {scenario.subtask for scenario in held.scenarios}
+    ids = {scenario.id for scenario in bundle_split.scenarios}
+    present_languages = {scenario.language for scenario in bundle_split.scenarios}
+    present_subtasks = {scenario.subtask for scenario in bundle_split.scenarios}
     languages = [None, *[language for language in LANGUAGES if present_languages == {language}]]
     subtasks: list[list[str]] = [[], [name for name in SUBTASKS if name in present_subtasks]]
     limits = (None, len(ids))
@@ -70,7 +72,7 @@ def _options_that_take(whole: Split, held: Split) -> str | None:
         for language in languages:
             for chosen in subtasks:
                 try:
-                    selected = whole.select(language, chosen, limit)
+                    selected = full_split.select(language, chosen, limit)
                 except ConfigError:  # nothing is left, or the split has no subtasks
                     continue
                 if {scenario.id for scenario in selected.scenarios} == ids:

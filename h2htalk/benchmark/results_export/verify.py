@@ -47,23 +47,23 @@ def verify_results(
     head = loaded.head
     split_name = split or _find_bundled(head, loaded.ids)
     name, full_split = load_edition(split_name, head.split.get("version", ""))
-    held = _part(full_split, loaded.ids)
-    unknown = sorted(loaded.ids - {scenario.id for scenario in held.scenarios})
+    bundle_split = _part(full_split, loaded.ids)
+    unknown = sorted(loaded.ids - {scenario.id for scenario in bundle_split.scenarios})
     if unknown:
         number = counted(len(unknown), "item")
         raise DataError(f"{path}: {number} that its split lacks: {quoted(unknown[0])}")
-    part, is_a_choice = describe_part(full_split, held)
+    part, is_a_choice = describe_part(full_split, bundle_split)
     verification = Verification(
         split=_describe_source(name, full_split),
         part=part,
-        edition=describe_edition(name, full_split, held),
+        edition=describe_edition(name, full_split, bundle_split),
     )
     if not is_a_choice:
         verification.unchecked.append(
             "the choice of these items: nothing says why the others are left out"
         )
     _compare_samples(verification, loaded)
-    _compare_items(verification, head, name, full_split, held)
+    _compare_items(verification, head, name, full_split, bundle_split)
     is_private = "references_sha256" in head.protocol
     if references is not None and not is_private:
         raise ConfigError(
@@ -73,11 +73,11 @@ def verify_results(
         verification.unchecked.append(
             "the scores: name the file of private references with --references"
         )
-    elif _has_items(head, held):
+    elif _has_items(head, bundle_split):
         if references is not None:
-            held = with_references(held, as_path(references, "references"))
-        compare_scores(verification, loaded, held)
-    verification.claims.extend(_claims(head, held))
+            bundle_split = with_references(bundle_split, as_path(references, "references"))
+        compare_scores(verification, loaded, bundle_split)
+    verification.claims.extend(_claims(head, bundle_split))
     return verification
 
 
@@ -86,8 +86,8 @@ def _describe_source(name: str, split: Split) -> str:
     return f"{name} ({split.name} {split.version}{commit})"
 
 
-def _has_items(head: BundleHead, held: Split) -> bool:
-    return held.fingerprint == head.split.get("fingerprint")
+def _has_items(head: BundleHead, bundle_split: Split) -> bool:
+    return bundle_split.fingerprint == head.split.get("fingerprint")
 
 
 def _compare_samples(verification: Verification, bundle: Bundle) -> None:
@@ -100,15 +100,15 @@ def _compare_samples(verification: Verification, bundle: Bundle) -> None:
 
 
 def _compare_items(
-    verification: Verification, head: BundleHead, name: str, full_split: Split, held: Split
+    verification: Verification, head: BundleHead, name: str, full_split: Split, bundle_split: Split
 ) -> None:
-    is_same = _has_items(head, held)
+    is_same = _has_items(head, bundle_split)
     version = head.split.get("version", full_split.version)
     if is_same or version == full_split.version:
         items = f"the items of {full_split.name} {full_split.version}"
         verification.compare(items, [(is_same, True)])
         if "items" in head.protocol:
-            pair = head.protocol["items"], held.fingerprint
+            pair = head.protocol["items"], bundle_split.fingerprint
             verification.compare("the items that the signature names", [pair])
         return
     versions = f"those of version {quoted(version)}, and {name} is version {full_split.version}"
@@ -117,9 +117,9 @@ def _compare_items(
     )
 
 
-def _claims(head: BundleHead, held: Split) -> list[str]:
+def _claims(head: BundleHead, bundle_split: Split) -> list[str]:
     """What no bundle can show, and no computation confirms."""
-    computed = {*metric_keys(Metrics(), held), "references_sha256", "items"}
+    computed = {*metric_keys(Metrics(), bundle_split), "references_sha256", "items"}
     claims = dict(head.subject)
     for key, value in head.protocol.items():
         if key not in computed:
