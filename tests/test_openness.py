@@ -36,7 +36,8 @@ CONTENT = {
     "analysis": 14100,
     "benchmark": 91590,  # opening cost 1,860 nodes; who answered what `compare` tests, 300; progress of `correlate`
     "chat": 31700,  # with what servers of further vendors send
-    "cli": 7040,  # with Ctrl-C wherever a command waits, and the error that comes after it
+    # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands
+    "cli": 7150,
     "curation": 146900,
     # with what studies and planted replies share (points and numbers of a case), and a bound on values of JSON, and a
     # split that runs share

@@ -102,6 +102,7 @@ ShardPrompts = Annotated[
 DryRun = Annotated[
     bool, Option("--dry-run", help="Print what would be done and cost; send and write nothing.")
 ]
+Yes = Annotated[bool, Option("--yes", help="Do not ask; required in scripts.")]
 Watch = Annotated[
     bool, Option("--watch", help="Show replies, failures, cost and first figures as they come.")
 ]

@@ -16,7 +16,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.cli.curation import print_release
+from h2htalk.cli.releases import print_release
 from h2htalk.curation.release import gates
 from h2htalk.curation.release.build import Release, check_release
 from h2htalk.curation.release.content import InventedValues, ReleaseContent, ReleaseItem, VoteRow
