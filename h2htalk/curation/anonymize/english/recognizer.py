@@ -62,8 +62,8 @@ def find_names(
     odds = log_odds(
         [message.tokens for message in messages], [message.candidates for message in messages]
     )
-    ballots = [
-        Ballot(
+    scored_candidates = [
+        ScoredCandidate(
             message=n, candidate=candidate, word=message.tokens.words[candidate.first], value=value
         )
         for n, (message, values) in enumerate(zip(messages, odds, strict=True))
@@ -76,39 +76,39 @@ def find_names(
         for hit in _patterns()[key].finditer(text)
     )
     count = VoteCount(messages, {folded(hit["name"]) for hit in hits}, talk)
-    private = [count.is_private(ballot) for ballot in ballots]
+    private = [count.is_private(scored) for scored in scored_candidates]
     # A name that the dialogue says elsewhere needs less.
     people = (
-        ballot.word
-        for ballot, voted in zip(ballots, private, strict=True)
-        if voted and not ballot.candidate.kind
+        scored.word
+        for scored, is_private in zip(scored_candidates, private, strict=True)
+        if is_private and not scored.candidate.kind
     )
     count.told.update(people)
     found = [(list(message.addresses), dict[int, float]()) for message in messages]
-    for ballot, voted in zip(ballots, private, strict=True):
-        if not (count.is_private(ballot) if ballot.word in count.told else voted):
+    for scored, is_private in zip(scored_candidates, private, strict=True):
+        if not (count.is_private(scored) if scored.word in count.told else is_private):
             continue
-        tokens = messages[ballot.message].tokens
-        candidate = ballot.candidate
-        spans, starts = found[ballot.message]
+        tokens = messages[scored.message].tokens
+        candidate = scored.candidate
+        spans, starts = found[scored.message]
         if candidate.kind:
             spans.append(
                 Span(
                     tokens.starts[candidate.first],
                     candidate.stop,
                     candidate.kind,
-                    count.score(ballot),
+                    count.score(scored),
                 )
             )
         else:
-            starts[candidate.first] = count.score(ballot)
+            starts[candidate.first] = count.score(scored)
     return [
         sorted([*spans, *persons.person_spans(message.tokens, starts, message.ends)])
         for message, (spans, starts) in zip(messages, found, strict=True)
     ]
 
 
-class Ballot(NamedTuple):
+class ScoredCandidate(NamedTuple):
     """A candidate of a message, its first word, and what the classifier says of it (log-odds)."""
 
     message: int
@@ -130,32 +130,32 @@ class VoteCount:
         # Words that were found private in some place of the dialogue.
         self.told: set[str] = set()
 
-    def is_private(self, ballot: Ballot) -> bool:
+    def is_private(self, scored: ScoredCandidate) -> bool:
         """Whether enough votes say so."""
-        margin = self._margin(ballot)
-        if ballot.candidate.kind:
-            framed = ballot.candidate.framed and self._talk != PUBLIC_TALK
+        margin = self._margin(scored)
+        if scored.candidate.kind:
+            framed = scored.candidate.framed and self._talk != PUBLIC_TALK
             return margin >= _LACKING[Frame.WEAK if framed else Frame.NONE]
-        if self._is_announced(ballot):
+        if self._is_announced(scored):
             return True
         if self._talk == PUBLIC_TALK:
-            return margin >= 0 and self._frame(ballot) > Frame.NONE
+            return margin >= 0 and self._frame(scored) > Frame.NONE
         # A strong frame is a vote of its own, a weak one lets the classifier be less sure.
         if margin >= 0:
-            return not self._is_no_name(ballot) or self._frame(ballot) == Frame.STRONG
-        frame = self._frame(ballot)
+            return not self._is_no_name(scored) or self._frame(scored) == Frame.STRONG
+        frame = self._frame(scored)
         if frame == Frame.STRONG:
             return True
-        known = ballot.word in self._public  # a part of the name of somebody whom everybody knows
+        known = scored.word in self._public  # a part of the name of somebody whom everybody knows
         least = 0.0 if known and frame == Frame.WEAK else _LACKING[frame]
-        return margin >= least and not self._is_no_name(ballot)
+        return margin >= least and not self._is_no_name(scored)
 
-    def _is_no_name(self, ballot: Ballot) -> bool:
+    def _is_no_name(self, scored: ScoredCandidate) -> bool:
         """Whether a word of no list is no name by how it is written: an abbreviation (HR), or a word that the dialogue
         writes in small letters behind an article ("the radiators", and "Radiators")."""
-        tokens = self._messages[ballot.message].tokens
-        first = ballot.candidate.first
-        word = ballot.word
+        tokens = self._messages[scored.message].tokens
+        first = scored.candidate.first
+        word = scored.word
         if tokens.kinds[first] or word in words().surnames or word in self.told | self._called:
             return False
         if tokens.shapes[first] == UPPER and len(word) <= _LONGEST_ABBREVIATION:
@@ -163,33 +163,33 @@ class VoteCount:
         small = re.compile(rf"\b(?:the|an?) {word}\b")
         return any(small.search(message.tokens.text) for message in self._messages)
 
-    def score(self, ballot: Ballot) -> float:
+    def score(self, scored: ScoredCandidate) -> float:
         """How sure a private name is, in [0.5, 0.8]."""
-        score = round(min(0.8, 1 / (1 + math.exp(min(-self._margin(ballot), 0.0)))), 3)
-        if ballot.candidate.kind:
+        score = round(min(0.8, 1 / (1 + math.exp(min(-self._margin(scored), 0.0)))), 3)
+        if scored.candidate.kind:
             return score
-        framed = self._frames.get((ballot.message, ballot.candidate.first)) == Frame.STRONG
-        return max(score, _ANNOUNCED) if framed or self._is_announced(ballot) else score
+        framed = self._frames.get((scored.message, scored.candidate.first)) == Frame.STRONG
+        return max(score, _ANNOUNCED) if framed or self._is_announced(scored) else score
 
-    def _is_announced(self, ballot: Ballot) -> bool:
-        tokens = self._messages[ballot.message].tokens
-        return tokens.starts[ballot.candidate.first] in self._announced[ballot.message]
+    def _is_announced(self, scored: ScoredCandidate) -> bool:
+        tokens = self._messages[scored.message].tokens
+        return tokens.starts[scored.candidate.first] in self._announced[scored.message]
 
-    def _frame(self, ballot: Ballot) -> Frame:
-        place = ballot.message, ballot.candidate.first
+    def _frame(self, scored: ScoredCandidate) -> Frame:
+        place = scored.message, scored.candidate.first
         if place not in self._frames:
-            tokens = self._messages[ballot.message].tokens
-            candidate = ballot.candidate
+            tokens = self._messages[scored.message].tokens
+            candidate = scored.candidate
             self._frames[place] = frame_of(tokens, candidate.first, candidate.end)
         return self._frames[place]
 
-    def _margin(self, ballot: Ballot) -> float:
+    def _margin(self, scored: ScoredCandidate) -> float:
         """By how much the classifier is surer than it needs to be."""
-        candidate = ballot.candidate
-        word = ballot.word
+        candidate = scored.candidate
+        word = scored.word
         if candidate.kind:
-            return ballot.value - float(self._least[candidate.kind])
-        tokens = self._messages[ballot.message].tokens
+            return scored.value - float(self._least[candidate.kind])
+        tokens = self._messages[scored.message].tokens
         said = self._public.get(word, "PERSON")
         if word in self._called:
             said = "called"
@@ -202,7 +202,7 @@ class VoteCount:
         )
         if said == "PERSON" and not listed:
             said = "unlisted"
-        return ballot.value - float(self._least[said])
+        return scored.value - float(self._least[said])
 
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:
