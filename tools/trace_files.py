@@ -33,8 +33,8 @@ class Window:
 
 WINDOWS = (
     Window("a paid live call", {"HostedChat.complete"}, {"StageCalls.settle"}, 6),
-    Window("a corrected J, from ratings to cells", {"_corrections"}, {"write_sealed"}, 6),
-    Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 6),
+    Window("a corrected J, from ratings to cells", {"_corrections"}, {"write_sealed"}, 5),
+    Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 8),
     Window(
         "a decision of a round, from annotations to decisions.jsonl", {"decide"}, {"write_jsonl"}, 7
     ),
