@@ -35,7 +35,7 @@ CONTENT = {
     "": 3810,  # with Ctrl-C while threads hang, and with more forms of keys
     "analysis": 14100,
     "benchmark": 90730,  # opening cost 1,000 nodes; who answered what `compare` tests, 300; progress of `correlate`
-    "chat": 31700,  # with what servers of further vendors send
+    "chat": 31730,  # with what servers of further vendors send; routers that refuse a parameter by 404, 30
     "cli": 7040,  # with Ctrl-C wherever a command waits, and the error that comes after it
     "curation": 146900,
     # with what studies and planted replies share (points and numbers of a case), and a bound on values of JSON, and a
