@@ -35,12 +35,12 @@ CONTENT = {
     "": 3810,  # with Ctrl-C while threads hang, and with more forms of keys
     "analysis": 14100,
     "benchmark": 90730,  # opening cost 1,000 nodes; who answered what `compare` tests, 300; progress of `correlate`
-    "chat": 31730,  # with what servers of further vendors send; routers that refuse a parameter by 404, 30
+    "chat": 31740,  # with what servers of further vendors send; routers that refuse a parameter by 404, 30
     "cli": 7040,  # with Ctrl-C wherever a command waits, and the error that comes after it
     "curation": 146900,
     # with what studies and planted replies share (points and numbers of a case), and a bound on values of JSON, and a
     # split that runs share
-    "data": 30095,  # with headings over reasoning
+    "data": 30105,  # with headings over reasoning
     "integrations": 9600,
     "rounds": 52100,  # workbooks of erased annotators that come back to a closed round, or show their comments
     "scale": 8700,
