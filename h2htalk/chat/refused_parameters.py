@@ -347,7 +347,7 @@ def with_other_forms(
                 error.next_form = {}  # a caller that sets engine options, too, tries nothing
                 raise
             announce(error)
-            options |= error.next_form
+            options = {**options, **error.next_form}  # `run` may keep the other ones
 
 
 def announce(error: RefusedParameterError) -> None:
