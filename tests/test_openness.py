@@ -40,7 +40,7 @@ CONTENT = {
     "curation": 146900,
     # with what studies and planted replies share (points and numbers of a case), and a bound on values of JSON, and a
     # split that runs share
-    "data": 30105,  # with headings over reasoning
+    "data": 30125,  # with headings over reasoning, and the one score of early logs of Inspect
     "integrations": 9600,
     "rounds": 52100,  # workbooks of erased annotators that come back to a closed round, or show their comments
     "scale": 8700,
