@@ -31,6 +31,10 @@ _STREAM_ONLY = re.compile(
     r"stream\W{1,3}(?:must be|should be)(?: set to)? true|"
     r"non.?stream(?:ing)?\b.{0,40}(?:not (?:be )?(?:support|allow)|unsupported)|[仅只]支持流式"
 )
+# A router knows the model, and none of its providers takes the request: OpenRouter answers 404 then, too.
+NO_ENDPOINT = re.compile(
+    r"(?i)no endpoints? (?:found|available) (?:that|matching)\b|no allowed providers\b"
+)
 # Keys of either provider, also cut or masked as they like to quote them.
 _KEY = re.compile(r"\b(?:sk|sess|pk)-[\w*.…-]{4,}", re.ASCII)
 ACCOUNT_REFUSED = (
@@ -62,6 +66,13 @@ def error_rule(status: int, error: ErrorBody, hosted: bool) -> tuple[str, str]:
         )
     if status == 401 or error.code == "invalid_api_key" or (status == 403 and not hosted):
         return "unauthorized", REFUSED_KEY
+    if status == 404 and NO_ENDPOINT.search(text):
+        advice = "choose another model, or check the account's providers and its privacy settings"
+        return (
+            "no_endpoint",
+            "{api.title} has no endpoint of {api.name!r} that takes such a request ({message}): "
+            + advice,
+        )
     if status == 404 or "model_not_found" in codes:
         advice = "check the model's name, and {api.address_advice}"
         return "not_found", "{api.title} has no model {api.name!r} ({message}): " + advice

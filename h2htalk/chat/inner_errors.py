@@ -48,7 +48,8 @@ def find_inner_error(body: object) -> InnerError | None:
         if _is_error(error):
             return _inner_error(body, error)
     for choice in choices:
-        reason = choice.get("finish_reason")
+        # The provider's own word, where the gateway says nothing.
+        reason = choice.get("finish_reason") or choice.get("native_finish_reason")
         broke_off = isinstance(reason, str) and read_finish_reason(reason) == ERROR
         # The provider behind a gateway may name its filter.
         if broke_off and filtered_choice(choice) is None:

@@ -68,6 +68,7 @@ _SENTENCES = re.compile(
     r"|\bself[ -]?harm (?:content |language |risk )?(?:was |has been )?(?:detected|found|blocked)"
     r"|\b(?:content|prompts?|inputs?|messages?|outputs?) (?:(?:is|are|was|were|has been|have been) )?blocked\b"
     r".{0,30}\b(?:keyword|categor)|\bmoderation block\b"
+    r"|\b(?:prompt|response) (?:is |was )?blocked\b|\bcontent sensitive\b|\bsensitive content\b"
     r"|\b(?:content|prompt|request|input|message)s? (?:is|are|was|were|goes|went) against\b.{0,30}"
     r"\b(?:polic|guideline|terms of)"
     r"|\b(?:inappropriate|sensitive|harmful|unsafe|prohibited) (?:content|words?|information)\b.{0,40}"
@@ -77,7 +78,7 @@ _SENTENCES = re.compile(
     r"|\bviolat\w+ (?:\S+ ){0,4}polic(?:y|ies)\b|\bflagged\b.{0,60}\bviolat|\b(?:disallowed|nsfw) content\b|\bnsfw\b"
     r"|内容敏感|涉敏|命中.{0,8}(?:敏感|风险|违禁)|违禁|敏感(?:词|内容|信息|话题)|不安全(?:或敏感)?内容|违规(?:内容|信息)|内容(?:违规|不合规|安全|审核|存在风险|不合法)"
     r"|不符合.{0,12}(?:法律|法规|政策)|(?:内容|输入|输出|回复|回答).{0,6}被(?:拦截|屏蔽)"
-    r"|(?:涉及|包含|含有).{0,12}(?:敏感|违规|违法|不当内容|不良)|违反.{0,16}(?:内容|使用|法律|政策|规范|条例)"
+    r"|(?:涉及|包含|含有|存在).{0,12}(?:敏感|违规|违法|不当内容|不良)|违反.{0,16}(?:内容|使用|法律|政策|规范|条例)"
     r"|内容审查|风控|安全(?:审核|策略|过滤).{0,8}(?:拦截|拒绝|未通过)|審查|敏感內容"
 )
 # What concerns a whole account, a key or a network address: no call of it will be answered.

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from h2htalk.chat.error_bodies import NO_ENDPOINT
 from h2htalk.chat.wire_options import PARAMETERS, TOKEN_LIMITS, parameters_of
 from h2htalk.errors import ConfigError
 from h2htalk.text.escaping import printable
@@ -24,7 +25,9 @@ _LONGEST = 4096  # characters of an error that are read
 _REFUSING = frozenset({400, 405, 406, 415, 422, 501})
 # llama.cpp, SGLang and LM Studio answer so where a chat template refuses a role.
 _TEMPLATE_FAILED = 500
-_KEYWORD = "unexpected keyword argument"  # of Python: a server that passes all fields on fails so
+_NO_PROVIDER = 404  # of a router that knows the model
+# Of Python: a server that passes all fields on fails so; and of LiteLLM, whose old versions answer 500.
+_FAILED = re.compile(r"unexpected keyword argument|does not support parameters:")
 # `n` in words: Google's candidates, and others' choices.
 _MANY = re.compile(
     r"(?i)multiple candidates|only one (?:candidate|completion|choice)|candidate_?count"
@@ -37,7 +40,8 @@ _UNKNOWN = re.compile(
     r"""(?ix) unsupported | unavailable | unrecogni[sz]ed | unknown | unexpected | extraneous | deprecated | forbidden |
     n[o']t \s (?:currently \s)? (?:support | available | allowed | permitted | enabled | recogni[sz]ed | accept) |
     (?:n[o']t | only) \s (?:support | take | accept | valid | implemented) | enabled \s only |
-    cannot \s find \s field | no \s such |
+    cannot \s (?:find \s field | be \s disabled) | no \s such | no \s endpoints? \s found | not \s a \s valid |
+    too \s many \s states |
     extra \s (?:input | field | argument | key) | is \s disabled |
     fail\w* \s to \s (?:parse | compile | convert | initiali[sz]e) \s (?:the \s)? (?:grammar | json[ _]schema) |
     schema \s conversion \s failed | use \s ['"`]?max_\w+tokens |
@@ -65,6 +69,7 @@ _OF_CONTEXT = re.compile(
 _NUMBER = r"[`'\"]?(\d[\d,]{0,12})"
 _MOST_TOKENS = re.compile(
     rf"(?i)\bat most {_NUMBER}|\d > {_NUMBER}|(?:less|lower|smaller) than(?: or equal to)? {_NUMBER}|<= ?{_NUMBER}"
+    rf"|\bfrom \d+ (?:\(inclusive\) )?to {_NUMBER}"
     rf"|\[\s*\d+\s*,\s*{_NUMBER}\s*[\])]|\bbetween \d+ and {_NUMBER}|\b(?:exceed|above|over)\w* {_NUMBER}"
     rf"|\b(?:maximum|max|limit)\b[^.\d]{{0,60}}?\b(?:is|of|to|:) {_NUMBER}|不能?(?:大于|超过|高于)\s*{_NUMBER}"
 )
@@ -74,10 +79,20 @@ _SYSTEM = re.compile(
     (?:n[o']t \s support|unsupported|invalid|unexpected|unknown) .{0,40}? \b role \W{1,4} system \b |
     \b role ['"`]? \s does \s not \s support \s ['"`]? system | \b role \W{1,4} system \W .{0,40}? n[o']t |
     only \s user (?:,|\s and|\s or) .{0,40}? (?:roles?|messages?) | developer \s instructions? .{0,40}? n[o']t |
-    不支持 .{0,12} (?:system|系统) | (?:system|系统) .{0,20} 不支持"""
+    no \s endpoints .{0,20} system | 不支持 .{0,12} (?:system|系统) | (?:system|系统) .{0,20} 不支持"""
 )
 # A template that knows two roles says only this; so it does of a chat whose turns do not alternate.
 _ALTERNATE = re.compile(r"(?i)roles? must alternate")
+# OpenRouter names no parameter: one after the other is tried, first what the fewest providers take.
+_NAMES_NONE = re.compile(r"(?i)no endpoints found that can handle the requested parameters")
+_LIKELIEST = (
+    "response_format",
+    "reasoning_effort",
+    "chat_template_kwargs",
+    "seed",
+    "top_p",
+    "temperature",
+)
 # Short names that are also words: they count in quotation marks, or beside a word for a parameter.
 _WORDS = frozenset({"n", "seed", "store", "system"})
 
@@ -118,7 +133,7 @@ def find_refused(status: int, body: object, request: Mapping[str, Any] | None = 
     """
     sent = frozenset(PARAMETERS) if request is None else parameters_of(request)
     names = [name for name in PARAMETERS if name in sent]
-    if not names or (status not in _REFUSING and status != _TEMPLATE_FAILED):
+    if not names or status not in (*_REFUSING, _TEMPLATE_FAILED, _NO_PROVIDER):
         return ""
     error = _Error()
     _collect(body, error, 0)
@@ -129,11 +144,14 @@ def find_refused(status: int, body: object, request: Mapping[str, Any] | None = 
         needs_alternation = _ALTERNATE.search(text) and _alternates(request)
         if needs_alternation or _SYSTEM.search(text):
             return "system"
-    if status not in _REFUSING and _KEYWORD not in text:
+    if status not in _REFUSING and not (_FAILED.search(text) or NO_ENDPOINT.search(text)):
         return ""
     if "n" in names and _MANY.search(text):
         return "n"
-    return _refused_path(error, text, names) or _refused_in_text(error.texts, names)
+    refused = _refused_path(error, text, names) or _refused_in_text(error.texts, names)
+    if not refused and _NAMES_NONE.search(text):
+        return next((name for name in _LIKELIEST if name in names), "")
+    return refused
 
 
 def limit_of_reply(status: int, body: object, request: Mapping[str, Any] | None) -> int | None:
@@ -153,6 +171,8 @@ def limit_of_reply(status: int, body: object, request: Mapping[str, Any] | None)
     for mention in _MOST_TOKENS.finditer(text):
         number = next(filter(None, mention.groups()))
         limit = int(number.replace(",", ""))
+        if text.startswith(" (exclusive)", mention.end()):  # Google
+            limit -= 1
         if 0 < limit < sent:
             return limit
     return None
@@ -212,7 +232,7 @@ def _mention(text: str, name: str) -> int | None:
         nouns = r"param(?:eter)?s?|arguments?|fields?|supplied|keys?|property|option"
         # `unsupported parameter(s): seed`, `argument not supported on this model: seed`
         after_noun = (
-            rf"(?:{nouns})(?:\(s\))?[\s:]+({pattern})\b"
+            rf"(?:because|{nouns})(?:\(s\))?[\s:]+({pattern})\b"
             rf"|\b(?:{nouns})(?:\(s\))?\s[^:.\n]{{0,40}}:\s*({pattern})\b"
         )
         before_noun = (
@@ -294,6 +314,8 @@ def refusal(model: str, name: str, form: str, message: str) -> RefusedParameterE
     parameter = PARAMETERS[name]
     next_form = parameter.next_form(form)
     label = f"the {name} role" if name == "system" else name
+    if _NAMES_NONE.search(message):
+        label = f"a parameter, perhaps {label}"
     refused = f"{model} does not take {label} ({message})"
     notice = ""
     for option, value in next_form.items():
@@ -325,7 +347,7 @@ def with_other_forms(
                 error.next_form = {}  # a caller that sets engine options, too, tries nothing
                 raise
             announce(error)
-            options |= error.next_form
+            options = {**options, **error.next_form}  # `run` may keep the other ones
 
 
 def announce(error: RefusedParameterError) -> None:

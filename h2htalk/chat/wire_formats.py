@@ -265,7 +265,9 @@ class WireFormat(ABC):
         account_refused = names_account(status, body)
         status = status or self.statuses.get(error.code) or self.statuses.get(error.kind, 500)
         reason, advice = error_rule(status, error, self.hosted)
-        refused = "" if reason else find_refused(status, body, request)
+        refused = ""
+        if reason in ("", "no_endpoint"):
+            refused = find_refused(status, body, request)
         if account_refused and not reason and not refused:
             reason = "unauthorized"
             advice = ACCOUNT_REFUSED

@@ -17,10 +17,10 @@ _PREFIX = re.compile(r"(?P<prefix>[A-Za-z][\w.-]+):(?!//)(?P<name>.+)", re.DOTAL
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _STARTS = re.compile(r"[/\\]|~|\.{1,2}[/\\]|\$\{?\w+\}?[/\\]|%\w+%[/\\]|[A-Za-z]:[/\\]")
 # Files of weights; a name such as `org/model` is no path, and neither is `accounts/x/models/y` of an API.
-_WEIGHTS = re.compile(
-    r"\.(?:gguf|ggml|llamafile|safetensors|onnx|bin|pth?|ckpt|mlx|engine|task|litertlm)\b",
-    re.IGNORECASE,
+_WEIGHT_ENDS = (
+    r"\.(?:gguf|ggml|llamafile|safetensors|onnx|bin|pth?|ckpt|mlx|engine|task|litertlm)\b"
 )
+_WEIGHTS = re.compile(_WEIGHT_ENDS, re.IGNORECASE)
 _ROOTS = frozenset(
     """
     content data home media mnt opt private root scratch srv tmp users usr var volumes workspace
@@ -31,9 +31,11 @@ _HOMES = frozenset({"home", "users"})
 _CACHED = re.compile(
     r"models--(?P<name>[^/\\]+)(?:[/\\](?:snapshots|blobs|refs)(?:[/\\][^/\\]*)?(?P<file>[/\\].+)?)?$"
 )
-# A path within a sentence: folders, and a last part.
+# A path within a sentence: folders, and a last part. Folders may have spaces where a file of weights ends it.
 _WITHIN = re.compile(
-    r"(?<![\w/\\:.~-])(?:file:/{1,3})?(?:~\w*|\.{1,2}|[A-Za-z]:)?(?:[/\\][^\s/\\'\"`<>|,;:()\[\]]+){2,}[/\\]?"
+    r"(?i)(?<![\w/\\:.~-])(?:file:/{1,3})?(?:[a-z]:[/\\]|\\\\|/(?:home|users|volumes|media|mnt)/)"
+    rf"[^\n'\"`<>|,;:()\[\]]{{1,200}}?{_WEIGHT_ENDS}"
+    r"|(?<![\w/\\:.~-])(?:file:/{1,3})?(?:~\w*|\.{1,2}|[A-Za-z]:|\\(?=\\))?(?:[/\\][^\s/\\'\"`<>|,;:()\[\]]+){2,}[/\\]?"
 )
 
 

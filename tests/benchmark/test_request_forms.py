@@ -134,6 +134,39 @@ def deepseek(body: dict[str, Any], _: int) -> str | Answer:
     return refuse(UNAVAILABLE) if form == "json_schema" else verdict(4)
 
 
+NO_ENDPOINTS = "No endpoints found that can handle the requested parameters."
+
+
+def openrouter(body: dict[str, Any], _: int) -> str | Answer:
+    """A judge's router none of whose providers has structured output."""
+    return refuse(NO_ENDPOINTS, 404) if "response_format" in body else verdict(4)
+
+
+def test_a_judge_whose_router_has_no_provider_with_json_schema_judges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OpenRouter's 404 was read as "has no model", and nothing said how to ask."""
+    run = answered_run(tmp_path, ["I hear you."] * 3)
+    with LoopbackServer(reply=openrouter) as server:
+        judged = judge_run(JudgeSpec(run=run, judges=(server.spec,), concurrency=1))
+    assert judged.judging is not None
+    assert judged.judging.scored == judged.judging.total > 0
+    printed = capsys.readouterr().err
+    assert printed.count("--engine-option response_format=json_object") == 1
+    assert printed.count("--engine-option response_format=none") == 1
+
+
+def test_a_run_at_a_router_that_takes_no_seed_stops_with_what_to_type(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any], _: int) -> str | Answer:
+        return refuse(NO_ENDPOINTS, 404) if "seed" in body else "I hear you."
+
+    with LoopbackServer(reply=reply) as server:
+        with pytest.raises(ConfigError, match=r"perhaps seed .*--engine-option seed=none"):
+            evaluate(run_spec(server, tmp_path, concurrency=1))
+        assert server.requests == 1
+        assert not evaluate(run_spec(server, tmp_path, engine_options={"seed": "none"})).incomplete
+
+
 def test_a_judge_without_json_schema_judges_and_is_another_judge(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

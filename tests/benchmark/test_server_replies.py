@@ -137,3 +137,12 @@ def test_an_unknown_mark_is_warned_of_and_its_option_tells_the_reasoning_apart(
     assert not [one for one in named.warnings if "<plan>" in one]
     stored = json.loads((tmp_path / "named" / "run" / "calls.jsonl").read_text().splitlines()[0])
     assert (stored["text"], stored["thinking"]) == (A, "The user is sad.")
+
+
+def test_an_unknown_mark_in_the_replies_of_a_study_is_warned_of(tmp_path: Path) -> None:
+    """Reasoning was judged as the companion's words, and only `evaluate` said so."""
+    with LoopbackServer(reply=lambda *_: f"<plan>The user is sad.</plan>{A}") as server:
+        result = run_study(spec("sap", server.spec, tmp_path / "study", language="en", limit=6))
+    (warning,) = (text for text in result.warnings() if "begin with" in text)
+    assert "begin with <plan>: " in warning
+    assert "--engine-option 'think=<plan>,</plan>'" in warning

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from h2htalk.chat.engines import ENGINES, ChatOptions, open_chat
-from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.protocol import Chat, FailedCall, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.refused_parameters import (
     RefusedParameterError,
     find_refused,
@@ -17,8 +18,10 @@ from h2htalk.chat.refused_parameters import (
     with_other_forms,
 )
 from h2htalk.chat.response_schema import ResponseSchema
+from h2htalk.chat.server import ServerWire
 from h2htalk.chat.wire_options import (
     FORM_REQUEST,
+    PARAMETERS,
     AnthropicOptions,
     OpenAIOptions,
     ServerOptions,
@@ -270,6 +273,31 @@ REFUSED: list[tuple[int, Any, dict[str, Any], str]] = [
     ),
     (501, {"error": {"message": "json_schema is not implemented"}}, SERVER, "response_format"),
 ]
+# OpenRouter routes to providers, and answers 404 where none of them takes what was sent.
+NO_ENDPOINTS = (
+    "No endpoints found that can handle the requested parameters. To learn more about provider "
+    "routing, visit: https://openrouter.ai/docs/provider-routing"
+)
+# Refusals of routers (OpenRouter, LiteLLM) and hosts (Groq, Fireworks, Together, Vertex, Gemini, SiliconFlow, watsonx).
+OF_ROUTERS_AND_HOSTS: list[dict[str, Any]] = json.loads(
+    Path(__file__).with_name("router_refusals.json").read_text(encoding="utf-8")
+)
+# A router that has no endpoint for another reason, and models that are not there.
+NO_ENDPOINT = (
+    "No endpoints found that support image input",
+    "No endpoints found matching your data policy. Enable prompt training here: https://openrouter.ai/settings/privacy",
+    "No endpoints available matching your guardrail restrictions and data policy.",
+    "No allowed providers are available for the selected model.",
+)
+NO_MODEL: tuple[Any, ...] = (
+    openai_error("No endpoints found for nousresearch/hermes-3-llama-3.1-405b:free.", code=404),
+    openai_error("The model `seed` does not exist or you do not have access to it."),
+    openai_error("This model is unavailable for free. The paid version is available now"),
+    openai_error('model "response_format" not found, try pulling it first'),
+    {"object": "error", "message": "The model `n` does not exist.", "code": 404},
+    {"detail": "Not Found"},
+    b"404 page not found",
+)
 OF_ONE_ITEM: list[tuple[int, Any]] = [
     (400, openai_error("This model's maximum context length is 2048 tokens.", param="messages")),
     (
@@ -298,6 +326,13 @@ OF_ONE_ITEM: list[tuple[int, Any]] = [
     ),
     (400, openai_error("The vector store is not available")),
     (400, openai_error("This model does not support tools")),
+    (
+        400,
+        openai_error(
+            "Failed to generate JSON. Please adjust your prompt. See 'failed_generation'.",
+            code="json_validate_failed",
+        ),
+    ),
     (400, {"error": "model requires more system memory than is available"}),
     (429, openai_error("temperature unsupported")),
     (400, openai_error("no")),
@@ -313,6 +348,57 @@ def test_an_error_names_the_parameter_that_is_refused(
     if name == "system":
         left["messages"] = MESSAGES[1:]
     assert find_refused(status, body, left) != name  # what was not sent was not refused
+
+
+def read_by_server(status: int, body: Any, request: dict[str, Any]) -> FailedCall:
+    return ServerWire("m", url="http://127.0.0.1/v1").read_error(status, body, {}, request)
+
+
+@pytest.mark.parametrize("case", OF_ROUTERS_AND_HOSTS)
+def test_routers_and_hosts_name_the_parameter_in_their_own_words(case: dict[str, Any]) -> None:
+    """OpenRouter's 404 was "has no model", and LiteLLM's 500 was sent again until the run paused."""
+    error = openai_error(case["message"], code=case["status"])
+    failed = read_by_server(
+        case["status"], error, {"server": SERVER, "openai": OPENAI}[case["sent"]]
+    )
+    assert failed.parameter == case["parameter"]
+    assert failed.reason == "bad_request"
+    assert not failed.retry
+    assert f"--engine-option {PARAMETERS[case['parameter']].option}=" in str(failed.fatal)
+
+
+def test_a_router_that_names_no_parameter_is_asked_without_one_after_the_other() -> None:
+    sent = dict(SERVER)
+    error = openai_error(NO_ENDPOINTS, code=404)
+    order = []
+    for _ in range(5):
+        name = find_refused(404, error, sent)
+        order.append(name)
+        del sent[name]
+    assert find_refused(404, error, sent) == ""
+    assert order == ["response_format", "chat_template_kwargs", "seed", "top_p", "temperature"]
+    failed = read_by_server(404, error, {"messages": MESSAGES, "seed": 1})
+    assert "does not take a parameter, perhaps seed" in str(failed.fatal)
+
+
+@pytest.mark.parametrize("message", NO_ENDPOINT)
+def test_a_router_without_an_endpoint_for_the_request_has_the_model(message: str) -> None:
+    failed = read_by_server(404, openai_error(message, code=404), SERVER)
+    assert (failed.parameter, failed.reason) == ("", "no_endpoint")
+    assert "has no endpoint of 'm'" in str(failed.fatal)
+
+
+@pytest.mark.parametrize("body", NO_MODEL)
+def test_a_model_that_is_not_there_refuses_no_parameter(body: Any) -> None:
+    failed = read_by_server(404, body, SERVER)
+    assert (failed.parameter, failed.reason) == ("", "not_found")
+    assert "has no model 'm'" in str(failed.fatal)
+
+
+def test_the_upper_end_of_a_range_may_be_outside_it() -> None:
+    """Vertex's range of lengths was not read."""
+    text = "it has a maxOutputTokens value of 99999 but the supported range is from 1 (inclusive) to 65537 (exclusive)."
+    assert limit_of_reply(400, openai_error(text), {**SERVER, "max_tokens": 99999}) == 65536
 
 
 @pytest.mark.parametrize(("status", "body"), OF_ONE_ITEM)

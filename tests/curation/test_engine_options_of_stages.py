@@ -82,6 +82,25 @@ def test_a_refused_parameter_is_named_with_the_setting_of_its_stage(
         assert "temperature" not in bodies[-1]
 
 
+@pytest.mark.parametrize("make", [compose, review])
+def test_a_stage_asks_in_every_other_form_one_after_the_other(
+    make: Callable[..., None], tmp_path: Path
+) -> None:
+    """A stage whose server has no structured output asked in `json_object` again, and stopped."""
+    forms: list[str] = []
+
+    def reply(body: dict[str, Any], _: int) -> str | Answer:
+        form = body.get("response_format", {"type": "none"})["type"]
+        forms.append(form)
+        if form == "none":
+            return json.dumps({"evidence": "Seen.", "proposals": []})
+        return Answer({"error": {"message": "This response_format type is unavailable now"}}, 400)
+
+    with LoopbackServer(reply=reply) as server:
+        make(tmp_path, server.spec)
+    assert list(dict.fromkeys(forms)) == ["json_schema", "json_object", "none"]
+
+
 def test_engine_options_are_signed_and_a_workspace_without_them_stays_as_it_was(
     tmp_path: Path,
 ) -> None:

@@ -24,7 +24,14 @@ SPELLINGS = {
         "endTurn",
         "stop-sequence",
         "COMPLETE",
-        *("eosFound", "END_ID", "REASON_STOP", "ALTERNATIVE_STATUS_FINAL"),
+        *(
+            "eosFound",
+            "END_ID",
+            "REASON_STOP",
+            "stopped_eos",
+            "early_stopping",
+            "ALTERNATIVE_STATUS_FINAL",
+        ),
     ),
     "length": (
         "length",
@@ -37,11 +44,11 @@ SPELLINGS = {
         "EXCEEDED_MAX_TOKENS",
         # MiniMax, Aleph Alpha, LM Studio, xAI, Hugging Face, YandexGPT
         *("max_output", "maximum_tokens", "maxPredictedTokensReached", "REASON_MAX_LEN"),
-        *("max_time", "ALTERNATIVE_STATUS_TRUNCATED_FINAL"),
+        *("max_time", "ALTERNATIVE_STATUS_TRUNCATED_FINAL", "stopped_limit"),
     ),
     "context": (
         *("model_length", "model_context_window_exceeded", "ContextLengthExceeded"),
-        "REASON_MAX_CONTEXT",
+        *("REASON_MAX_CONTEXT", "exceed_context_size", "max_seq_len"),
     ),
     "content_filter": (
         *(
@@ -70,6 +77,7 @@ SPELLINGS = {
         "insufficient_system_resource",
         "Cancelled",
         "preempt",
+        *("engine_overloaded_error", "backend_error", "user_stop"),
     ),
     "unknown": (None, "", "null", "FINISH_REASON_UNSPECIFIED", "  "),
 }

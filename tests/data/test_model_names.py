@@ -113,3 +113,18 @@ def test_each_of_several_judges_in_a_signature_becomes_its_last_part() -> None:
 )
 def test_paths_within_a_sentence_become_their_last_parts(text: str, shown: str) -> None:
     assert text_without_paths(text) == shown
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/ada lovelace/my models/qwen.gguf",
+        "/Volumes/Ada Lovelace/qwen.gguf",
+        "C:\\Users\\Ada Lovelace\\qwen.gguf",
+        "\\\\nas\\ada\\qwen.gguf",
+    ],
+)
+def test_a_path_within_a_sentence_may_have_spaces_or_a_server(path: str) -> None:
+    """The name of a person whose folder has a space stood on the page, in the error of a server."""
+    text = f"failed to load model {path}: out of memory"
+    assert text_without_paths(text) == "failed to load model qwen.gguf: out of memory"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,10 @@ from h2htalk.data.responses import Response
 
 R = "The user is sad. I should be warm and short and ask a question."
 A = "I hear you, and I am glad you told me. What would help most tonight?"
+# More of them; `{R}` and `{A}` stand for reasoning and answer.
+FORMS: dict[str, list[Any]] = json.loads(
+    Path(__file__).with_name("reasoning_marks.json").read_text(encoding="utf-8")
+)
 MARKED = [
     f"[THINK]{R}[/THINK]{A}",
     f"<|START_THINKING|>{R}<|END_THINKING|><|START_RESPONSE|>{A}<|END_RESPONSE|>",
@@ -162,14 +169,15 @@ CUT_OFF = [
 ]
 
 
-@pytest.mark.parametrize("text", MARKED)
+@pytest.mark.parametrize("text", MARKED + FORMS["marked"])
 def test_reasoning_between_known_marks_is_no_part_of_the_answer(text: str) -> None:
     """It was scored as the companion's words, and most of it raised the score."""
+    text = text.replace("{R}", R).replace("{A}", A)
     assert split_reasoning(text) == (A, R)
     assert Response("a", 0, text).answer == strip_reasoning(text) == A
 
 
-@pytest.mark.parametrize("text", SPOKEN_OF)
+@pytest.mark.parametrize("text", SPOKEN_OF + FORMS["spoken_of"])
 def test_a_reply_that_speaks_about_a_mark_stays_whole(text: str) -> None:
     assert split_reasoning(text) == (text.strip(), None)
 
@@ -235,6 +243,11 @@ def test_a_reply_of_a_megabyte_of_marks_is_read_at_once(text: str) -> None:
     ],
 )
 def test_the_mark_that_an_answer_begins_with(answer: str, mark: str) -> None:
+    assert opening_mark(answer) == mark
+
+
+@pytest.mark.parametrize(("answer", "mark"), FORMS["warned_of"])
+def test_headings_and_other_openings_of_prompts_are_marks(answer: str, mark: str) -> None:
     assert opening_mark(answer) == mark
 
 

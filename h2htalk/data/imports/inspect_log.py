@@ -119,9 +119,16 @@ def _read_sample(sample: Mapping[str, Any]) -> LogRecord:
         epoch=int(sample["epoch"]),
         input=ItemInput.of(messages, sample.get("target")),
         answer=str((sample.get("output") or {}).get("completion", "")),
-        values=_read_scores(sample.get("scores") or {}),
+        values=_read_scores(_scores_of(sample)),
         failure=failure,
     )
+
+
+def _scores_of(sample: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The scores by scorer; logs of early 2024 hold a single one, without a name."""
+    if sample.get("score") and not sample.get("scores"):
+        return {"score": sample["score"]}
+    return sample.get("scores") or {}
 
 
 def _read_scores(scores: Mapping[str, Any]) -> dict[str, float | str]:

@@ -33,7 +33,8 @@ _SPELLINGS: Mapping[str, str] = {
         end_of_stream end_message complete completed completion done finish finished
         normal natural success succeeded ok stop_criteria_met stop_criteria hit_stop
         matched_stop model_stop eos_found stop_string_found end_id word reason_stop
-        alternative_status_final
+        alternative_status_final stopped_eos stopped_eog stopped_word eog eog_token
+        early_stopping
     """,
     LENGTH: """
         length len max_tokens max_token max_length max_len max_output_tokens
@@ -45,13 +46,14 @@ _SPELLINGS: Mapping[str, str] = {
         n_predict max_predict exceeded_max_tokens exceeds_max_tokens over_limit max_output
         maximum_tokens maximum_length max_predicted_tokens_reached max_time reason_max_len
         reason_time_limit alternative_status_truncated_final length_stop length_truncated
-        hit_length output_length cut cutoff loop_detected
+        hit_length output_length cut cutoff loop_detected stopped_limit
     """,
     CONTEXT: """
         context model_length context_length context_length_exceeded context_window
         context_window_exceeded model_context_window_exceeded context_full context_limit
         context_size max_context_length max_model_len error_limit input_length
         context_overflow max_context reason_max_context context_exceeded
+        exceed_context_size max_seq_len max_sequence_length n_ctx
     """,
     REFUSAL: "refusal refused declined model_refusal",
     # Gemini's `LANGUAGE` (a language that the model does not know) is missing here: no content was declined.
@@ -80,7 +82,7 @@ _SPELLINGS: Mapping[str, str] = {
         overloaded insufficient_system_resource insufficient_system_resources
         unavailable service_unavailable malformed_model_output malformed_response
         connection_error disconnected exception shutdown out_of_memory preempt preempted
-        user_stopped model_unloaded load unload
+        user_stopped user_stop model_unloaded load unload
     """,
     UNKNOWN: "unknown null none other unspecified not_finished in_progress undefined nil",
 }
@@ -89,6 +91,7 @@ _FRAGMENTS: Mapping[str, str] = {
     FILTERED: "guardrail contentfilter contentpolicy moderation prohibitedcontent unsafecontent",
     CONTEXT: "contextlength contextwindow",
     LENGTH: "maxtokens maxlength maxoutputtokens tokenlimit tokenbudget",
+    ERROR: "overloaded servererror backenderror engineerror upstreamerror providererror",
 }
 _PREFIXES = ("finishreason", "stopreason", "donereason")  # of names of an enumeration
 

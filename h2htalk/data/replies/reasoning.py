@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from h2htalk.data.replies.reasoning_marks import (
+    HEADING,
     TAG_ATTRIBUTES,
     TAG_NAMES,
     THOUGHT_ZH,
@@ -37,7 +38,9 @@ _MOST_BLOCKS = 4  # blocks of different marks in one reply: `<thinking>`, then `
 _ROLE = "<|assistant|>"  # of a chat template, before the mark of reasoning
 _OPENS_REPLY = rf"\A\s*(?:{re.escape(_ROLE)}\s*)?"
 # Ends of an answer, which count after reasoning only.
-_ENDS = re.compile(r"\s*(?:<\|(?:end|im_end|return)\|>|\[END FINAL RESPONSE\]|</CONCLUSION>)\s*\Z")
+_ENDS = re.compile(
+    r"\s*(?:<\|(?:end|im_end|return)\|>|\[END FINAL RESPONSE\]|</CONCLUSION>|\[\[ ## completed ## \]\])\s*\Z"
+)
 _LONE_CLOSE = re.compile(
     rf"</(?P<tag>{TAG_NAMES})\s*>[ \t]*\n|(?-i:\[BEGIN FINAL RESPONSE\])[ \t]*\n?",
     re.IGNORECASE,
@@ -50,7 +53,7 @@ _THINK = re.compile(
 )
 _MAY_HOLD = re.compile(
     r"[<\[◁＜]|&lt;|```|\A\s*(?:#|:::|\*Thinking|/think)|\A\s*analysis|\A\s*Thinking\.\.\.|my thought process:"
-    rf"|(?i:\A\s*(?:think\s*\n|\*{{0,2}}(?:Thought|Thinking|Reasoning)))|\A\s*【?{THOUGHT_ZH}"
+    rf"|(?i:\A\s*(?:think\s*\n|\*{{0,2}}{HEADING}))|\A\s*(?:【|\*\*)?{THOUGHT_ZH}"
 )
 # Around a mark that a sentence speaks about: `models write [THINK] first`.
 _BEFORE_MENTION = re.compile(r"[\w,，、][ \t]\Z")

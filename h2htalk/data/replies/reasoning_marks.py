@@ -37,6 +37,8 @@ _TAGS = """
     reasoning_process 内心独白 思考 推理
 """
 _THOUGHT = "(?:think|thinking|thoughts?|reasoning)"
+# A heading over reasoning, or a label before it.
+HEADING = r"(?:(?:Internal |Inner )?(?:Thinking|Reasoning|Thoughts?|Monologue)|Chain[ -]of[ -]Thought)(?: process)?"
 TAG_NAMES = "|".join(_TAGS.split())  # of tags that models write as text
 TAG_ATTRIBUTES = r"(?:\s[^<>\n]{0,200})?"
 THOUGHT_ZH = "(?:思考|思考过程|推理|推理过程|分析|内心独白)"
@@ -46,6 +48,7 @@ PATTERNS: Mapping[str, str] = {
     # Other tags whose name speaks of thought: `<deepthink>`, `<model_thoughts>`, `<think_fast>`.
     "TAG_OF_THOUGHT": rf"[a-z][\w:.-]{{0,30}}{_THOUGHT}(?:[_:.-]\w{{1,20}})?|{_THOUGHT}[_:.-]\w{{1,20}}",
     "KINDS": "(?:think|thinking|thoughts?|reasoning|cot)",
+    "HEADING": HEADING,
     "THOUGHT_ZH": THOUGHT_ZH,
     "ANSWER_ZH": "(?:回答|回复|答案|正式回复|最终回答|最终回复|最终答案)",
 }
@@ -81,9 +84,10 @@ WRAPPER_AFTER_REASONING = (
 # How an answer may begin where a server knows no marks of a model.
 _OPENING = re.compile(
     r"\s*(?:<[|｜][^|｜<>\n]{1,40}[|｜]?>|<[^\W\d][^<>\n]{0,40}>|(?-i:\[[A-Z][A-Z0-9_]{2,30}\])|◁[^◁▷\n]{1,40}▷|"
-    r"\*{1,2}(?:Thinking|Thoughts?|Reasoning|Analysis)\b[^*\n]{0,30}\*{1,2}|"
-    r"(?:#{1,4}|>)[ ]*\**(?:Thinking|Thought process|Reasoning)\b[^\n]{0,20}\n|:::[ ]*\w{3,20}[ \t]*\n|"
-    r"[({](?:thinking|reasoning|thought process)(?:[:)}]|\b[^\n]{0,20}\n)|"
+    rf"\*{{1,2}}(?:{HEADING}|Analysis)\b[^*\n]{{0,30}}\*{{1,2}}|\*\*{THOUGHT_ZH}[:：]?\*\*|"
+    rf"(?:#{{1,4}}|>)[ ]*\**(?:{HEADING}|Analysis|{THOUGHT_ZH})(?!\w)[^\n]{{0,20}}\n|:::[ ]*\w{{3,20}}[ \t]*\n|"
+    r"[({\[](?:thinking|reasoning|thought process)(?:[:)}\]]|\b[^\n]{0,20}\n)|"
+    r"\[\[ ?#{0,3} ?\w[^\[\]\n]{1,40}\]\]|[-=~]{3,}[ ]*(?:think|thinking|thoughts?|reasoning)\b[^\n]{0,20}\n|"
     r"(?:think|thinking|thoughts?|reasoning|analysis|思考|推理|分析)(?: process|过程)?[:：]?[ \t]*\n|"
     r"Here are my reasoning steps:|(?-i:(?:Thought|Thinking|Reasoning)(?: process)?:)(?=\s)|"
     r"[【（(](?:思考|推理|分析|内心独白)(?:过程)?(?:】|[:：]))",

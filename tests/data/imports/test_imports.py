@@ -127,6 +127,16 @@ def test_texts_of_inspect_are_the_numbers_that_inspect_counts(tmp_path: Path) ->
     assert log.metric(None) == "match"
 
 
+def test_the_one_score_of_an_early_log_of_inspect_is_read(tmp_path: Path) -> None:
+    """Logs of early 2024 have `score` in place of `scores`, and were left without a score."""
+    path = inspect_log(tmp_path / "early.json", "C", "I")
+    log = json.loads(path.read_text())
+    for sample in log["samples"]:
+        (sample["score"],) = sample.pop("scores").values()
+    path.write_text(json.dumps(log))
+    assert list(values_of(read_harness_log(path), "score").values()) == [1.0, 0.0]
+
+
 # Epochs, the reducers of the settings and those of the results, and what is read.
 REDUCERS = """
 3  max             -    > max

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from h2htalk.benchmark.raters import PlantedCheck
 from h2htalk.benchmark.replies.prompt_sizes import PromptSize, size_warnings
@@ -12,6 +12,7 @@ from h2htalk.benchmark.replies.reply_endings import (
     earlier_filters,
     ending_warnings,
 )
+from h2htalk.benchmark.replies.reply_marks import mark_warnings
 from h2htalk.benchmark.studies.conversations import Study
 from h2htalk.benchmark.studies.judge_reading import form_advice
 from h2htalk.benchmark.studies.points.point_answers import AnsweredReply
@@ -30,6 +31,7 @@ def reply_warnings(study: Study, replies: Sequence[AnsweredReply]) -> list[str]:
         endings, spec.ask.filtered, empty_counts="which counts as an answer without words"
     )
     warnings += earlier_filters(answers, endings)
+    warnings += mark_warnings(_answers_and_references(replies), spec.ask.engine)
     if study.prompts.are_known:
         warnings += size_warnings(_prompt_sizes(replies))
     else:
@@ -72,6 +74,15 @@ def _by_reply(replies: Sequence[AnsweredReply], field: str) -> list[str]:
     """Return what a field says of the judge's replies, once of equal replies in several arms."""
     texts = {reply.reply.id: getattr(reply, field) for reply in replies}
     return [text for text in texts.values() if text]
+
+
+def _answers_and_references(
+    replies: Sequence[AnsweredReply],
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield each reply with the references of its case."""
+    for answered in replies:
+        if answered.reply.text is not None:
+            yield answered.reply.text, [turn.reference for turn in answered.case.turns()]
 
 
 def _prompt_sizes(replies: Sequence[AnsweredReply]) -> list[PromptSize]:
