@@ -35,7 +35,8 @@ CONTENT = {
     "": 3810,  # with Ctrl-C while threads hang, and with more forms of keys
     "analysis": 14100,
     "benchmark": 90730,  # opening cost 1,000 nodes; who answered what `compare` tests, 300; progress of `correlate`
-    "chat": 31700,  # with what servers of further vendors send
+    # with what servers of further vendors send, and templates of models that a child renders
+    "chat": 31800,
     "cli": 7040,  # with Ctrl-C wherever a command waits, and the error that comes after it
     "curation": 146900,
     # with what studies and planted replies share (points and numbers of a case), and a bound on values of JSON, and a
@@ -45,7 +46,7 @@ CONTENT = {
     "rounds": 52100,  # workbooks of erased annotators that come back to a closed round, or show their comments
     "scale": 8700,
     "site": 13150,
-    "text": 16100,
+    "text": 16170,  # with a child for templates of models beside that for prompts
 }
 
 
