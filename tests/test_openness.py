@@ -36,18 +36,20 @@ CONTENT = {
     "analysis": 14100,
     # opening cost 1,860 nodes; who answered what `compare` tests, 300; progress of `correlate`; marks in studies, 40
     "benchmark": 91630,
-    "chat": 31740,  # with what servers of further vendors send; routers that refuse a parameter by 404, 30
+    # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
+    # child renders
+    "chat": 31840,
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands
     "cli": 7150,
     "curation": 146900,
-    # with what studies and planted replies share (points and numbers of a case), and a bound on values of JSON, and a
+    # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
     # split that runs share
-    "data": 30125,  # with headings over reasoning, and the one score of early logs of Inspect
+    "data": 30135,  # with headings over reasoning, and the one score of early logs of Inspect
     "integrations": 9600,
     "rounds": 52100,  # workbooks of erased annotators that come back to a closed round, or show their comments
     "scale": 8700,
     "site": 13150,
-    "text": 16100,
+    "text": 16170,  # with a child for templates of models beside that for prompts
 }
 
 

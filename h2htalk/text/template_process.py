@@ -36,12 +36,21 @@ _LENGTH = struct.Struct(">Q")
 _LONGEST_ANSWER = 1 << 26
 # What the child calls with the sources and the paths of templates: a function from name and values to text.
 Renderer = Callable[[str, Mapping[str, object]], str]
+PROMPTS = "h2htalk.text.jinja_templates:serve_renders"
+
+
+class TemplateTooLargeError(ConfigError):
+    """A template that passes a limit of memory or time; the message names it."""
 
 
 @dataclass
 class TemplateProcess:
-    """The child of this process. It is started at its first use, and again after it was ended."""
+    """A child of this process. It is started at its first use, and again after it was ended.
 
+    `server`: module and function that it runs, with the seconds of a processor that one render may take.
+    """
+
+    server: str = PROMPTS
     owner: int = field(default_factory=os.getpid)
     lock: threading.Lock = field(default_factory=threading.Lock)
     child: subprocess.Popen[bytes] | None = None
@@ -54,7 +63,10 @@ class TemplateProcess:
         name: str,
         values: Mapping[str, object],
     ) -> str:
-        """Render a template of a set, given by sources and paths of its templates. Raises ConfigError."""
+        """Render a template of a set, given by sources and paths of its templates.
+
+        Raises TemplateTooLargeError, ConfigError for another error of the template.
+        """
         with self.lock:
             child = self.child
             if child is None or child.poll() is not None:
@@ -72,10 +84,12 @@ class TemplateProcess:
                 child.kill()
                 child.wait()
                 self.child = None
-                raise ConfigError(f"{templates[1][name]}: {TOO_LARGE}") from None
+                raise TemplateTooLargeError(f"{templates[1][name]}: {TOO_LARGE}") from None
             finally:
                 timer.cancel()
             self.sent.add(key)
+        if "too_large" in answer:
+            raise TemplateTooLargeError(f"{templates[1][name]}: {TOO_LARGE}")
         if "error" in answer:
             raise ConfigError(answer["error"])
         return str(answer["text"])
@@ -83,10 +97,14 @@ class TemplateProcess:
     def _start(self) -> subprocess.Popen[bytes]:
         # As here: by itself it would import what lies in the current folder, which may be somebody else's.
         path = [str(Path(__file__).parents[2]), *sys.path]
+        module, function = self.server.split(":")
         code = f"import sys; sys.path[:] = {path!r}; "
-        code += f"from h2htalk.text.jinja_templates import serve_renders; serve_renders({LONGEST_RENDER})"
+        code += f"from {module} import {function}; {function}({LONGEST_RENDER})"
+        # NumPy's library would reserve memory for each core, which the limit counts.
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         self.child = subprocess.Popen(
             [sys.executable, "-c", code],
+            env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -100,7 +118,7 @@ class TemplateProcess:
             self.child.wait()
 
 
-_process: TemplateProcess | None = None
+_processes: dict[str, TemplateProcess] = {}  # by server
 
 
 def render_apart(
@@ -108,13 +126,15 @@ def render_apart(
     templates: tuple[Mapping[str, str], Mapping[str, str]],
     name: str,
     values: Mapping[str, object],
+    server: str = PROMPTS,
 ) -> str:
-    """Render a template in the child of this process; see `TemplateProcess.render`."""
-    global _process
-    if _process is None or _process.owner != os.getpid():  # a fork has a child of its own
-        _process = TemplateProcess()
-        atexit.register(_process.stop)
-    return _process.render(key, templates, name, values)
+    """Render a template in the child of this process that runs a server; see `TemplateProcess.render`."""
+    process = _processes.get(server)
+    if process is None or process.owner != os.getpid():  # a fork has a child of its own
+        process = TemplateProcess(server)
+        _processes[server] = process
+        atexit.register(process.stop)
+    return process.render(key, templates, name, values)
 
 
 # --- In the child -----------------------------------------------------------------------------------------------------
@@ -144,6 +164,8 @@ def serve(
                 answer = {"text": sets[key](name, values)}
         except ConfigError as error:
             answer = {"error": str(error)}
+        except MemoryError:
+            answer = {"too_large": True}
         _send(answers, json.dumps(answer).encode())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -269,7 +270,13 @@ def test_nobody_is_asked_for_a_split_that_only_a_log_names(
     def load(*_: object) -> None:
         raise AssertionError("the split was loaded")
 
+    def connect(*_: object, **__: object) -> None:
+        raise AssertionError("a server was asked")
+
     monkeypatch.setattr("h2htalk.benchmark.evaluate.load_split", load)
+    # Whatever loads the split, nothing leaves this machine.
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket, "getaddrinfo", connect)
     log = log_of()
     log["eval"]["metadata"]["h2htalk"]["asked"]["split"] = split
     with pytest.raises(

@@ -88,7 +88,7 @@ def test_the_processor_s_time_is_limited_by_the_operating_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(template_process, "LONGEST_RENDER", 1)
-    monkeypatch.setattr(template_process, "_process", None)
+    monkeypatch.setattr(template_process, "_processes", {})
     began = os.times().children_user
     with pytest.raises(ConfigError, match="takes more than 10 seconds"):
         _templates(tmp_path, SLOW["slow operation"]).render("en/page.j2", {})
@@ -98,7 +98,7 @@ def test_the_processor_s_time_is_limited_by_the_operating_system(
 def test_the_system_s_time_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a loop over large texts the system takes most: it ran for a minute where ten seconds were allowed."""
     monkeypatch.setattr(template_process, "LONGEST_RENDER", 1)
-    monkeypatch.setattr(template_process, "_process", None)
+    monkeypatch.setattr(template_process, "_processes", {})
     before = os.times()
     text = '{% set a = "x" * 900000 %}{% for i in range(99999) %}'
     text += "{% set b = " + "~".join(["a"] * 70) + " %}{% endfor %}"
@@ -116,7 +116,7 @@ def test_nothing_of_the_current_folder_is_imported(
     for module in ("json", "resource", "jinja2", "h2htalk"):
         (tmp_path / f"{module}.py").write_text("open('was_run', 'w')\n", encoding="utf-8")
     templates = _templates(tmp_path, "{{ name }}")
-    monkeypatch.setattr(template_process, "_process", None)
+    monkeypatch.setattr(template_process, "_processes", {})
     monkeypatch.chdir(tmp_path)
     assert templates.render("en/page.j2", {"name": "Nora"}) == "Nora"
     assert not (tmp_path / "was_run").exists()

@@ -3,15 +3,19 @@
 Only the template opens and closes turns. A special token in the text of a message (`<|im_end|>`) is read as plain
 text: the prompt is cut within it, and the pieces are tokenized one by one. A prompt without one is a single piece,
 so its tokens are those of the tokenizer.
+
+A template is a program of whoever made the model: a child process renders it, under limits of memory and time
+(`text.template_process`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import secrets
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -20,8 +24,14 @@ from h2htalk.chat.protocol import Message, OnDone, Outcome, Request, Sampling, r
 from h2htalk.data.replies.reasoning import split_reasoning
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
+from h2htalk.text.jinja_templates import FAULTS
+from h2htalk.text.template_process import Renderer, TemplateTooLargeError, render_apart, serve
 
 _PROBE = "h2htalk-system-probe"
+_SERVER = "h2htalk.chat.local.chat_template:serve_chat_templates"
+_MOST_ADDED = 1_000_000  # characters of a prompt beside those of its messages
+_MOST_GROWTH = 10  # characters for one of a message, such as an escape of JSON
+_numbers = itertools.count(1)  # of templates
 _THINK_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
@@ -45,12 +55,13 @@ class ChatTemplate:
         always_thinks: it opens a think block even with reasoning off.
 
     Raises ConfigError, which begins with `where`, where there is no template, or it cannot render a single user
-    message.
+    message, here and later where it passes the limits of memory and time.
     """
 
     def __init__(self, tokenizer: Any, where: str) -> None:
         self._tokenizer = tokenizer
         self._where = where
+        self._number = next(_numbers)
         try:
             text = str(tokenizer.get_chat_template())
         except ValueError:
@@ -58,6 +69,8 @@ class ChatTemplate:
             raise ConfigError(
                 f"{where}: no chat model, as its tokenizer has no chat template; {advice}"
             ) from None
+        self._sources = {where: text}
+        self._origins = {where: f"{where}: its chat template"}
         hello = [Message("user", _PROBE)]
         try:
             self._render(hello)
@@ -139,17 +152,50 @@ class ChatTemplate:
         return str(text)
 
     def _render(self, messages: Sequence[Message], thinking: int | None = None) -> str:
-        from jinja2 import TemplateError
-
-        turns = [message.to_dict() for message in messages]
-        options = {"tokenize": False, "add_generation_prompt": True, **reasoning_switch(thinking)}
+        values = {
+            **self._tokenizer.special_tokens_map,
+            **reasoning_switch(thinking),
+            "messages": [message.to_dict() for message in messages],
+        }
+        templates = (self._sources, self._origins)
         try:
-            return str(self._tokenizer.apply_chat_template(turns, **options))
-        except (TemplateError, TypeError, ValueError) as error:
-            reason = " ".join(str(error).split())
+            return render_apart(self._number, templates, self._where, values, _SERVER)
+        except TemplateTooLargeError:
+            raise
+        except ConfigError as error:
             raise PromptRefusal(
-                "chat_template", f"the template refuses these messages: {reason}"
+                "chat_template", f"the template refuses these messages: {error}"
             ) from error
+
+
+def serve_chat_templates(seconds: float) -> None:
+    """Render what the parent process asks for (`text.template_process`), as `apply_chat_template` does."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    def open_template(sources: Mapping[str, str], origins: Mapping[str, str]) -> Renderer:
+        def render(name: str, values: Mapping[str, Any]) -> str:
+            variables = dict(values)
+            messages = variables.pop("messages")
+            try:
+                texts, _ = render_jinja_template(
+                    conversations=[messages],
+                    chat_template=sources[name],
+                    add_generation_prompt=True,
+                    **variables,
+                )
+            except MemoryError:
+                raise
+            except (*FAULTS, ImportError) as error:  # an old jinja2
+                raise ConfigError(" ".join(str(error).split())) from error
+            text = str(texts[0])
+            characters = sum(len(message["content"]) for message in messages)
+            if len(text) > _MOST_ADDED + _MOST_GROWTH * characters:
+                raise ConfigError(f"it makes {len(text):,} characters of {characters:,}")
+            return text
+
+        return render
+
+    serve(open_template, seconds)
 
 
 def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:

@@ -46,4 +46,6 @@ DOWNLOAD = Bound("H2HTALK_LARGEST_DOWNLOAD", 1 << 33, "bytes")  # a file of the 
 VALUES = Bound(
     "H2HTALK_MOST_VALUES", 1_000_000, "values"
 )  # of one JSON text: each takes Python some 80 to 300 bytes, and 33 MB of `[],` hold eleven million
+# Of an export that is one JSON text: a person's chats of years hold millions of values.
+EXPORT_VALUES = Bound("H2HTALK_MOST_EXPORT_VALUES", 10_000_000, "values")
 LISTING = Bound("H2HTALK_MOST_LISTED", 1_000_000, "entries")  # of what a server lists in pages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from h2htalk.data.bounded.bounds import VALUES
+from h2htalk.data.bounded.bounds import VALUES, Bound
 
 _SMALLEST = 2  # bytes of a value, with its comma or its bracket
 # A string as a whole, with or without its end, or what a value follows.
@@ -12,12 +12,13 @@ _STRING_OR_VALUE = re.compile(rb'"[^"]*"?|[\[{,]')
 
 
 class TooManyValues(ValueError):
-    """A JSON text of more values than `VALUES` allows."""
+    """A JSON text of more values than a bound allows."""
 
 
-def require_few_values(text: str | bytes) -> None:
-    """Raise TooManyValues for a JSON text of more values than `VALUES` allows; one of at most 2 MB is not counted."""
-    most = VALUES.value
+def require_few_values(text: str | bytes, bound: Bound = VALUES) -> None:
+    """Raise TooManyValues for a JSON text of more values than a bound allows; a text too short for them is not
+    counted."""
+    most = bound.value
     if len(text) <= _SMALLEST * most:
         return
     encoded = text.encode(errors="replace") if isinstance(text, str) else text
@@ -29,4 +30,4 @@ def require_few_values(text: str | bytes) -> None:
         if match.end() == match.start() + 1:
             count += 1
         if count > most:
-            raise TooManyValues(VALUES.message("JSON"))
+            raise TooManyValues(bound.message("JSON"))

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import copy
 import itertools
+import resource
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.local.chat_template import ChatTemplate, PromptRefusal, fold_system, read_reply
+from h2htalk.chat.local.chat_template import (
+    ChatTemplate,
+    PromptRefusal,
+    fold_system,
+    read_reply,
+    tokenize_requests,
+)
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
+from h2htalk.text import template_process
 from support.tiny_llama import (
     NO_SYSTEM_TEMPLATE,
     SYSTEM_DROPPING_TEMPLATE,
@@ -112,6 +120,60 @@ def test_turn_marks_that_are_ordinary_added_tokens_are_marks_too(tmp_path: Path)
     )
     assert honest.count(added[0]) == 5
     assert [forged.count(one) - honest.count(one) for one in added] == [0, 1, 1, 1]
+
+
+# Not for the messages that a template is tried with when a model is opened.
+ONLY_LONG = '{% if messages|length > 3 %}{{ "x".center(10**10)|length }}{% endif %}'
+DOUBLING = (
+    '{% set n = namespace(a="xxxxxxxx") %}'
+    "{% for i in range(60) %}{% set n.a = n.a ~ n.a %}{% endfor %}{{ n.a|length }}"
+)
+HOSTILE = {
+    "center": '{{ "x".center(10**10)|length }}',
+    "format": '{{ "{:9999999999}".format(1)|length }}',
+    "doubling": DOUBLING,
+    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_template_takes_the_memory_or_the_time_of_this_machine(
+    tokenizer: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The template of a model's repository was rendered in this process: `center` took 10 GB, loops took hours."""
+    monkeypatch.setattr(template_process, "LONGEST_RENDER", 1)
+    monkeypatch.setattr(template_process, "_processes", {})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tokenizer.chat_template = HOSTILE[name]
+    with pytest.raises(ConfigError, match=r"^here: its chat template: takes more than 10 seconds"):
+        ChatTemplate(tokenizer, "here")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+
+
+def test_a_template_that_harms_with_certain_messages_alone_ends_the_command(tokenizer: Any) -> None:
+    """Every later item would cost as much: it is no failure of one item."""
+    tokenizer.chat_template = SYSTEM_TEMPLATE + ONLY_LONG
+    template = ChatTemplate(tokenizer, "here")
+    requests = [Request("a", tuple(said("Hi")), Sampling())]
+    with pytest.raises(ConfigError, match=r"^here: its chat template: takes more than 10 seconds"):
+        tokenize_requests(template.prompt, None, requests, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{{ 1 // 0 }}", "refuses these messages: integer division or modulo by zero"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "maximum recursion depth exceeded"),
+        ("{{ messages[9].content.a }}", "has no element 9"),
+        ('{{ "x" * 1200000 }}', "it makes 1,200,000 characters of 20"),
+        ("{% for %}", "Expected an expression"),
+    ],
+)
+def test_a_template_that_fails_is_named(tokenizer: Any, text: str, why: str) -> None:
+    """Errors of Python within a template ended in a traceback."""
+    tokenizer.chat_template = text
+    with pytest.raises(ConfigError, match=rf"^here: its chat template cannot .*{why}"):
+        ChatTemplate(tokenizer, "here")
 
 
 OPENING = "{% if add_generation_prompt %}<|im_start|>assistant\n"

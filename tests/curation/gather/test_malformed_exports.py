@@ -10,6 +10,7 @@ import pytest
 from test_formats import read_file
 
 from h2htalk.curation.gather import look
+from h2htalk.curation.gather.exports import export_files
 from h2htalk.curation.gather.exports.programs import PROGRAMS
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.errors import DataError
@@ -131,3 +132,17 @@ def test_values_of_other_kinds_in_rows_break_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     for item in read_file(tmp_path / "a.jsonl", "turns", companion="Ann"):
         assert isinstance(item.content, RawDialogue | RefusedItem)
+
+
+@pytest.mark.parametrize("form", ["chatgpt", "telegram"])
+def test_an_export_of_too_many_values_is_refused_before_it_is_parsed(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """33 MB of `[],` in an export that is read whole took 1 GB; a bound of its own, as real ones hold millions."""
+    monkeypatch.setenv("H2HTALK_MOST_EXPORT_VALUES", "1000")
+    path = tmp_path / "conversations.json"
+    path.write_text("[" + "[], " * 1001 + "[]]", encoding="utf-8")
+    monkeypatch.setattr(export_files, "json", None)  # nothing is parsed
+    assert problems(path, form) == [
+        "JSON of more than 1,000 values; where that is right, set H2HTALK_MOST_EXPORT_VALUES=4000"
+    ]

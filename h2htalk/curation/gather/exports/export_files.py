@@ -14,6 +14,8 @@ from typing import Any
 from h2htalk.curation.gather.encodings import UTF8
 from h2htalk.curation.gather.formats import RefusedItem
 from h2htalk.curation.gather.records import encoding_of, read_bytes
+from h2htalk.data.bounded.bounds import EXPORT_VALUES
+from h2htalk.data.bounded.json_values import TooManyValues, require_few_values
 from h2htalk.errors import DataError, listed
 
 MOST_BYTES = 1 << 30  # of an export, which is held as a whole
@@ -98,6 +100,10 @@ _C_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9A-Fa-f]{2})")
 
 def parse_json(text: str) -> Any:
     """A JSON value, of strings that may hold control characters. Raises RefusedItem."""
+    try:
+        require_few_values(text, EXPORT_VALUES)
+    except TooManyValues as error:
+        raise RefusedItem("too_long", str(error)) from None
     try:
         return json.loads(text, strict=False)
     except json.JSONDecodeError as error:
