@@ -190,6 +190,8 @@ def _doubts(raters: Raters | None, where: str, run: ObservedRun) -> tuple[str, .
     if raters.planted is None or any(check.lacks_answers for check in raters.failed_checks):
         command = f"h2htalk study score {shlex.quote(str(run.path))} --ask-judge"
         doubt += f"; to ask it about planted replies: {command}"
+        if raters.planted is not None:
+            doubt += " (where --judge-max-cost stopped it, with a higher one)"
     return (f"{answered}; {doubt}",)
 
 

@@ -57,7 +57,13 @@ from h2htalk.benchmark.studies.points.point_answers import (
 from h2htalk.benchmark.studies.report.study_page import write_report
 from h2htalk.benchmark.studies.report.study_result import StudyResult
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
-from h2htalk.chat.engines import ENGINES, ChatOptions, model_identity, require_model
+from h2htalk.chat.engines import (
+    ENGINES,
+    ChatOptions,
+    engine_names,
+    model_identity,
+    require_model,
+)
 from h2htalk.chat.function_chat import function_keys
 from h2htalk.chat.prices import dollars_text
 from h2htalk.chat.protocol import Outcome, Reply, Request
@@ -131,10 +137,23 @@ def require_study(spec: StudySpec) -> None:
     """Raise MissingExtraError or ConfigError where a package or a key is missing that a study needs; nothing is
     read."""
     require_embedder(spec.ask.embedder)
+    _require_priced_judge(spec)
     if spec.judge:
         require_model(spec.judge)
     if not spec.is_app:
         require_model(spec.ask.model)
+
+
+def _require_priced_judge(spec: StudySpec) -> None:
+    """Raise ConfigError for a limit of money that could stop nothing; stored studies that have one stay readable."""
+    if spec.judge_max_cost is None:
+        return
+    engine = spec.judge.partition(":")[0]
+    if engine not in ENGINES or not ENGINES[engine].hosted:
+        names = engine_names(" and ", hosted=True)
+        raise ConfigError(
+            f"--judge-max-cost is for judges of {names} only: no price of {spec.judge or 'no judge'} is known"
+        )
 
 
 def _adopt_reply_form(study: Study) -> None:
@@ -251,6 +270,7 @@ def _with_judge_to_ask(study: Study, max_cost: float | None) -> Study:
         raise ConfigError(f"{study.path}: has no judge to ask; its own command takes --judge")
     if max_cost is not None:
         spec = replace(spec, judge_max_cost=max_cost)
+        _require_priced_judge(spec)
     require_model(spec.judge)
     check_model(_judge_settings(spec))
     asking = replace(study, spec=spec)

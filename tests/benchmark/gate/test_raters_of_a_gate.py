@@ -237,6 +237,40 @@ def test_a_judge_is_asked_again_only_where_there_is_one(tmp_path: Path) -> None:
     assert (done.returncode, "goes with --ask-judge" in done.stderr) == (2, True)
 
 
+def test_money_ends_before_planted_replies_are_read_and_the_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-0123456789")
+    path = tmp_path / "study"
+    policy = limited(tmp_path, '[[criteria]]\nfigure = "violation"\nmax = 0.99\n')
+    with serving(careful) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        words = ("study", "sap", server.spec, "--arms", "sap", "--limit", 4, "--language", "en")
+        words += ("--out", path, "--embedder", "none", "--judge", "openai:gpt-4o-mini")
+        done = h2htalk_here(*words, "--judge-max-cost", 0.002)
+        assert done.returncode == 3, done.stdout + done.stderr
+        (doubt,) = gate(path, None, policy).verdicts[0].not_tested
+        command, _, advice = doubt.partition("planted replies: ")[2].partition(" (where ")
+        assert "without an answer" in doubt
+        assert advice == "--judge-max-cost stopped it, with a higher one)"
+        _, *words_again = shlex.split(command)
+        assert h2htalk_here(*words_again).returncode == 3
+        done = h2htalk_here(*words_again, "--judge-max-cost", 2)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert all(check.passed for check in load_study(path).planted or ())
+
+
+def test_a_limit_of_money_that_could_stop_nothing_is_refused(tmp_path: Path) -> None:
+    """A judge of `server:` has no price, and `--judge-max-cost 0` let it answer everything without a word."""
+    with serving(careful) as server:
+        words = ("study", "sap", server.spec, "--limit", 2, "--out", tmp_path / "study")
+        for judge in (("--judge", server.spec), ()):
+            done = h2htalk_here(*words, *judge, "--judge-max-cost", 0)
+            assert done.returncode == 2, done.stdout
+            assert "--judge-max-cost is for judges of " in done.stderr
+    assert not (tmp_path / "study").exists()
+
+
 def test_the_judge_of_the_reference_run_has_to_read_too(tmp_path: Path) -> None:
     """A blind judge's zero in the reference run would make any reading judge's finding a worsening."""
     folder = tmp_path / "reference"
