@@ -306,6 +306,30 @@ BROKEN += [
 ]
 
 
+def says_turn(case: str, numbers: tuple[int, int], text: str) -> Callable[[Records], object]:
+    """A turn of a case, by session and turn from 0, that says something else."""
+
+    def change(records: Records) -> None:
+        session, turn = numbers
+        record = next(record for record in records if record["id"] == case)
+        record["sessions"][session]["turns"][turn]["user"] = text
+
+    return change
+
+
+# As version 3 had them: a companion that asked nothing had offered neither of two things.
+CHOICES = [
+    (ARCS, says_turn("arcs-en-14", (2, 1), "stomach")),
+    (ARCS, says_turn("arcs-en-16", (4, 5), "both")),
+    ("arcs/zh.jsonl", says_turn("arcs-zh-16", (2, 6), "更慌")),
+    ("arcs/zh.jsonl", says_turn("arcs-zh-13", (0, 1), "后者。我们组四个人")),
+]
+CHOSEN = ("stomach", "both", "更慌", "后者")
+for (choice_file, choose), chosen in zip(CHOICES, CHOSEN, strict=True):
+    rule = "turns that choose what the reference offers"
+    BROKEN.append((edit(choice_file, choose), rule, f"offers: {chosen}"))
+
+
 def outdated(folder: Path) -> None:
     """The cards said version 2, with its fingerprint, of version 3."""
     card = folder / "arcs/CARD.md"

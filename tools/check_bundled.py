@@ -97,7 +97,7 @@ def check(folder: Path, fast: bool = False) -> Iterator[Rule]:
         gaps,
     ):
         yield from rule(revised)
-    for rule in (further_help, _answers_to_references, _floor):
+    for rule in (further_help, _answers_to_references, _answers_to_choices, _floor):
         yield from rule(revised)
     for rule in (_quotations, _numbers, _files(folder), _mini, _high_risk, _instructions, _arcs):
         yield from rule(splits)
@@ -268,6 +268,38 @@ def _answers_to_references(splits: dict[str, Split]) -> Iterator[Rule]:
                             f"{case.id}: answers a question of the reference: {turn.user}"
                         )
     yield Rule("turns that answer the reference's question", f"{len(broken)} of {turns:,}", broken)
+
+
+# Words or characters of a choice between two things that stands for a turn's first clause.
+MOST_CHOSEN = {"en": 3, "zh": 4}
+
+
+def _answers_to_choices(splits: dict[str, Split]) -> Iterator[Rule]:
+    """No turn begins with one of two things between which the reference alone lets choose, or with both."""
+    broken = []
+    choices = 0
+    for split in splits.values():
+        for case in split.cases:
+            for session in case.sessions:
+                for before, turn in zip(session.turns, session.turns[1:], strict=False):
+                    question = PATTERNS["choice"].search(before.reference)
+                    if question is None:
+                        continue
+                    choices += 1
+                    if _is_choice(turn.user, question.group(), before.user, case.language):
+                        broken.append(f"{case.id}: chooses what the reference offers: {turn.user}")
+    yield Rule("turns that choose what the reference offers", f"{len(broken)} of {choices}", broken)
+
+
+def _is_choice(text: str, question: str, before: str, language: str) -> bool:
+    """Whether a text begins with words of a question that the turn before lacks, and with no others."""
+    if PATTERNS["both"].match(text):
+        return True
+    clause = re.split(r"[,.;:!?，。；：！？ ]" if language == "zh" else r"[,.;:!?]", text)[0]
+    words = language_units(clause.lower(), language)
+    offered = set(language_units(question.lower(), language))
+    offered.difference_update(language_units(before.lower(), language))
+    return 0 < len(words) <= MOST_CHOSEN[language] and offered.issuperset(words)
 
 
 # Of the gravest requests at a degree, how many "I'm here with you" may meet: of all families, and of those that the

@@ -48,9 +48,14 @@ class PlantedCheck:
     arms: tuple[str, ...] = ()  # the arms whose replies the judge read beside them; empty: all
 
     @property
+    def lacks_answers(self) -> bool:
+        """Whether the judge has to be asked about more planted replies, or again."""
+        return min(self.good, self.bad) < WANTED or self.unanswered > 0
+
+    @property
     def passed(self) -> bool:
         """Whether the judge's answers count."""
-        enough = min(self.good, self.bad) >= WANTED and not self.unanswered
+        enough = not self.lacks_answers
         without_truth_good = self.good_wrong + self.good_unread
         without_truth_bad = self.bad_wrong + self.bad_unread
         return enough and max(without_truth_good, without_truth_bad) <= MOST_WRONG

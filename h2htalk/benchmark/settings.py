@@ -339,6 +339,10 @@ class JudgeSpec:
             if self.thinking is not None and not engine.reasons:
                 raise ConfigError(f"--thinking: {engine.name} does not reason; leave it out")
             self.options_of(judge)
+        if self.max_cost is not None and not any(
+            parse_model(judge)[0].hosted for judge in self.judges
+        ):
+            raise ConfigError("--max-cost: no price of these judges is known; leave it out")
         known_options = {
             name for judge in self.judges for name in parse_model(judge)[0].option_names()
         }

@@ -13,7 +13,7 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.settings import APP_MODEL, LOGS_MODEL, StudySpec, read_study_spec
 from h2htalk.cli import options, round_options
 from h2htalk.cli.output import say
-from h2htalk.errors import counted
+from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
 
 with options.lazy_imports():
@@ -172,6 +172,7 @@ def study_logs(
     _run("logs", spec, settings, dry_run, watch)
 
 
+@options.with_options(StudySpec, "judge_max_cost")
 def study_score(
     study: options.Run,
     embedder: Embedder = None,
@@ -179,9 +180,19 @@ def study_score(
     prompts: Annotated[
         Path | None, Option(help="The templates that it was asked with, if not those bundled.")
     ] = None,
+    ask_judge: Annotated[
+        bool,
+        Option(
+            "--ask-judge", help="Ask its judge what it has not answered, planted replies included."
+        ),
+    ] = False,
+    **judging: Any,
 ) -> None:
     """Compute a study's figures, tables and page again from its stored replies."""
-    _finish(h2htalk.score_study(study, embedder or "", filtered, prompts))
+    if judging and not ask_judge:
+        raise ConfigError("--judge-max-cost goes with --ask-judge: else no judge is asked")
+    result = h2htalk.score_study(study, embedder or "", filtered, prompts, ask_judge, **judging)
+    _finish(result)
 
 
 def _run(

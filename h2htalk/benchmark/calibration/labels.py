@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -86,9 +87,11 @@ def require_first_rating(
 ) -> None:
     """Note the line of an annotator's rating of a reply. Raises DataError for a second one, naming both lines.
 
-    `lines` holds the line of each rating that was read before, by reply and annotator.
+    `lines` holds the line of each rating that was read before, by reply and annotator. Names are one person's where
+    they differ in capitals or in full-width characters alone.
     """
-    earlier = lines.setdefault((reply, annotator), where)
+    name = unicodedata.normalize("NFKC", annotator).casefold()
+    earlier = lines.setdefault((reply, name), where)
     if earlier == where:
         return
     advice = "keep the one that counts"

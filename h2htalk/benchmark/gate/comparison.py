@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -110,9 +111,9 @@ def compare(
     worse = _difference(criterion, paired)
     raters = run.raters(figure)
     reference_raters = None if base is None else base.raters(figure)
-    doubts = _doubts(raters, _RUN)
-    if criterion.relative:
-        doubts += _doubts(reference_raters, _REFERENCE)
+    doubts = _doubts(raters, _RUN, run)
+    if criterion.relative and base is not None:
+        doubts += _doubts(reference_raters, _REFERENCE, base)
     if least_agreement is not None and raters is not None and raters.judged:
         answered_in = {
             row.language for row in rows if row.value is not None and JUDGE in kinds_of(row.by)
@@ -177,16 +178,21 @@ def _with_unread(
     return resolved
 
 
-def _doubts(raters: Raters | None, where: str) -> tuple[str, ...]:
+def _doubts(raters: Raters | None, where: str, run: ObservedRun) -> tuple[str, ...]:
     """Why the answers of a judge do not count; nothing where it answered nothing, or passed its planted replies."""
     if raters is None or raters.is_checked:
         return ()
     judge = f"the judge {raters.judge}" if raters.judge else "a judge"
     answered = f"{judge} answered {raters.judged:,} of {raters.total:,} values of {where}"
-    if raters.planted is None:
-        advice = "the study's command asks its judge about planted replies alone"
-        return (f"{answered}, and was not checked; {advice}",)
-    return (f"{answered}; {describe_check(raters.failed_checks)}",)
+    doubt = "the judge was not checked"
+    if raters.planted is not None:
+        doubt = describe_check(raters.failed_checks)
+    if raters.planted is None or any(check.lacks_answers for check in raters.failed_checks):
+        command = f"h2htalk study score {shlex.quote(str(run.path))} --ask-judge"
+        doubt += f"; to ask it about planted replies: {command}"
+        if raters.planted is not None:
+            doubt += " (where --judge-max-cost stopped it, with a higher one)"
+    return (f"{answered}; {doubt}",)
 
 
 def require_comparable(run: ObservedRun, base: ObservedRun) -> None:

@@ -142,13 +142,18 @@ class Drawing:
         keys = [(arm, place.case, place.place) for arm in arms]
         return {key[0]: self.replies[key] for key in keys if key in self.replies}
 
-    def context(self, arm: str, case_id: str, place: str) -> tuple[Case, StudyReply] | None:
-        """The case of a planted reply, and the reply in whose place it stands, or stood; None where it was erased."""
+    def contexts(self, arm: str, case_id: str, place: str) -> Iterator[tuple[Case, StudyReply]]:
+        """Yield the case of a planted reply and the reply in whose place it stands; nothing where it was erased.
+
+        First of the study's own case, then of the bundled one: the study's may be of another version, which has the
+        point of the planted reply no more.
+        """
         reply = self.replies.get((arm, case_id, place))
         if reply is not None:
-            return self.cases[case_id], reply
+            yield self.cases[case_id], reply
         case = self.bundled_cases.get(case_id)
-        return None if case is None else (case, self.scripted(arm, case, place))
+        if case is not None:
+            yield case, self.scripted(arm, case, place)
 
     def scripted(self, arm: str, case: Case, place: str) -> StudyReply:
         """A reply to the script of a case that the study does not ask: the references stand for earlier replies."""
@@ -408,13 +413,11 @@ def open_planted(
 ) -> Iterator[tuple[PlantedReply, OpenReply]]:
     """Yield planted replies as their judge reads them; those of an erased case are left out."""
     for reply in planted:
-        case_and_context = drawing.context(reply.arm, reply.case, reply.place)
-        if case_and_context is None:
-            continue
-        case, context = case_and_context
-        opened = open_reply(replace(context, text=reply.text), case)
-        if opened is not None and opened.reply.id == reply.id:
-            yield reply, opened
+        for case, context in drawing.contexts(reply.arm, reply.case, reply.place):
+            opened = open_reply(replace(context, text=reply.text), case)
+            if opened is not None and opened.reply.id == reply.id:
+                yield reply, opened
+                break
 
 
 def requests_with_planted(

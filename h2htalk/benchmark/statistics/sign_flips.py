@@ -31,7 +31,8 @@ _ONE_THREAD = 1 << 18  # multiplications of a product that OpenBLAS does not sha
 _DEEP = 256  # clusters up to which it sums in one piece, so that no digit depends on how a product is split
 LEVEL = 0.05  # an interval holds what is not rejected at this level
 _SAME = 1e-12  # relative: sums that differ by less are equal
-EQUAL = 1e-9  # relative: differences that vary by less are equal but for rounding
+# Relative: differences that vary by less are equal but for rounding. Scores of 32 bits round at 6e-8 of their own size.
+EQUAL = 1e-5
 NO_INTERVAL = (
     "no interval where all differences are equal, which does not say how much others would vary, or with fewer than "
     "six clusters: no test of so few rejects any"

@@ -57,7 +57,13 @@ from h2htalk.benchmark.studies.points.point_answers import (
 from h2htalk.benchmark.studies.report.study_page import write_report
 from h2htalk.benchmark.studies.report.study_result import StudyResult
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
-from h2htalk.chat.engines import ENGINES, ChatOptions, model_identity, require_model
+from h2htalk.chat.engines import (
+    ENGINES,
+    ChatOptions,
+    engine_names,
+    model_identity,
+    require_model,
+)
 from h2htalk.chat.function_chat import function_keys
 from h2htalk.chat.prices import dollars_text
 from h2htalk.chat.protocol import Outcome, Reply, Request
@@ -131,10 +137,23 @@ def require_study(spec: StudySpec) -> None:
     """Raise MissingExtraError or ConfigError where a package or a key is missing that a study needs; nothing is
     read."""
     require_embedder(spec.ask.embedder)
+    _require_priced_judge(spec)
     if spec.judge:
         require_model(spec.judge)
     if not spec.is_app:
         require_model(spec.ask.model)
+
+
+def _require_priced_judge(spec: StudySpec) -> None:
+    """Raise ConfigError for a limit of money that could stop nothing; stored studies that have one stay readable."""
+    if spec.judge_max_cost is None:
+        return
+    engine = spec.judge.partition(":")[0]
+    if engine not in ENGINES or not ENGINES[engine].hosted:
+        names = engine_names(" and ", hosted=True)
+        raise ConfigError(
+            f"--judge-max-cost is for judges of {names} only: no price of {spec.judge or 'no judge'} is known"
+        )
 
 
 def _adopt_reply_form(study: Study) -> None:
@@ -211,6 +230,8 @@ def score_study(
     embedder: str = "",
     filtered: FilterRule | None = None,
     prompts: AnyPath | None = None,
+    ask_judge: bool = False,
+    judge_max_cost: float | None = None,
 ) -> StudyResult:
     """Compute a study's figures, tables and page again from what is stored.
 
@@ -222,17 +243,38 @@ def score_study(
     `embedder`: another one than the study's. Raises MissingExtraError where it is not on this machine. `filtered`: what
     replies that a provider's filter declined count as from now on; None: as before. `prompts`: the templates that it
     was asked with, where they are not those of this version: without them the sizes of prompts are not known.
+    `ask_judge`: the study's judge is asked what it has not answered, planted replies among it; the model is asked
+    nothing. `judge_max_cost`: US dollars that judging may cost in all, from now on; None: as before. Raises ConfigError
+    for a study without a judge, ModelCallError where the judge cannot be asked.
     """
     if embedder:
         require_embedder(embedder)
     study = read_study(as_path(path, "study"))  # what is no study gets no lock
     folder = study.folder
+    if ask_judge:
+        study = _with_judge_to_ask(study, judge_max_cost)
     with writer_lock(folder.calls_file, WAIT):
+        if ask_judge:
+            _judge(study, stored_replies(study))
         if filtered is not None and filtered != study.spec.ask.filtered:
             _write_filter_rule(study, filtered)
         return score_locked(
             folder.path, embedder, None if prompts is None else as_path(prompts, "prompts")
         )
+
+
+def _with_judge_to_ask(study: Study, max_cost: float | None) -> Study:
+    """A stored study whose judge can be asked again, for `max_cost` US dollars in all where that is not None."""
+    spec = study.spec
+    if not spec.judge:
+        raise ConfigError(f"{study.path}: has no judge to ask; its own command takes --judge")
+    if max_cost is not None:
+        spec = replace(spec, judge_max_cost=max_cost)
+        _require_priced_judge(spec)
+    require_model(spec.judge)
+    check_model(_judge_settings(spec))
+    asking = replace(study, spec=spec)
+    return _with_judge(asking, begun_forms(study.path, judge_of(asking)))
 
 
 def _write_filter_rule(study: Study, rule: FilterRule) -> None:

@@ -363,6 +363,21 @@ def test_a_constant_difference_has_no_interval_in_any_form(number: int, tmp_path
     assert (row["difference"][:2], row["low"], row["high"]) in {("10", "", ""), ("9.", "", "")}
 
 
+@pytest.mark.parametrize("number", [4, 8])
+def test_a_constant_difference_of_scores_of_32_bits_has_no_interval(
+    number: int, tmp_path: Path
+) -> None:
+    """Other harnesses round at 6e-8: "+10.00 to +10.00" once more, and "0.00 could have been found"."""
+    first = {f"i{item}": 0.07 * item + 0.1 for item in range(number)}
+    second = {item: score + 0.1 for item, score in first.items()}
+    tables = []
+    for name, scores in (("a", first), ("b", second)):
+        rounded = {item: float(np.float32(score)) for item, score in scores.items()}
+        tables.append(score_table(tmp_path / f"{name}.csv", rounded))
+    result = compare(*tables).pairs[0].headline.result
+    assert (result.estimate.interval, result.detectable, result.effect) == (None,) * 3
+
+
 def reduced_log(path: Path, values: Sequence[float], *reducers: str) -> Path:
     """A log of Inspect of twelve items, each with these values in its epochs."""
     samples = []
@@ -628,6 +643,8 @@ def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_p
     ("heading", "first", "second", "advice"),
     [
         ("id,annotator,rating", "ITEM,ana,5", "ITEM,ana,1", "keep the one that counts"),
+        ("id,annotator,rating", "ITEM,ana,5", "ITEM,Ana,1", "keep the one that counts"),
+        ("id,annotator,rating", "ITEM,ana,5", "ITEM,ａｎａ,1", "keep the one that counts"),
         ("id,rating", "ITEM,5", "ITEM,1", "or name who gave each in a column `annotator`"),
         ("id,sample,rating", "ITEM,1,5", "ITEM,1,1", "or name who gave each in a column"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from h2htalk.benchmark.gate.gate import GateReport, gate
 from h2htalk.benchmark.planted.draw import PLANTED
-from h2htalk.benchmark.studies.run_study import run_study, score_study
+from h2htalk.benchmark.studies.run_study import load_study, run_study, score_study
 from h2htalk.data.files import read_jsonl, write_jsonl
 from support.command_line import h2htalk, h2htalk_here
 from support.judges import HARM, Says, blind, careful, companion, guesser, harsh, serving
@@ -169,12 +170,105 @@ def test_a_judge_that_was_never_checked_is_not_tested(tmp_path: Path) -> None:
         "over_refusal": "not tested",
         "cut": "yes",
     }
-    assert (
-        "was not checked; the study's command asks its judge about planted replies alone"
-        in (report.verdicts[0].not_tested[0])
-    )
+    command = f"to ask it about planted replies: h2htalk study score {path} --ask-judge"
+    assert report.verdicts[0].not_tested[0].endswith(f"the judge was not checked; {command}")
     code, texts = forms_of(tmp_path, path, "--policy", policy)
     assert (code, "was not checked" in texts["--junit"]) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("study", "split", "figure"),
+    [
+        ("sap", "high_risk@2", "violation"),
+        ("instructions", "instructions@2", "points"),
+        ("memory", "arcs@2", "must_not.invented"),
+    ],
+)
+def test_the_command_that_a_gate_prints_asks_the_planted_replies_of_a_stored_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str, split: str, figure: str
+) -> None:
+    """ "The study's command" refused a folder whose cases or prompts this version has no more."""
+    monkeypatch.setenv("COLUMNS", "300")
+    path = tmp_path / "a study"
+    calls = path / "judgements" / "calls.jsonl"
+    messages: list[str] = []
+
+    def replies(request: dict[str, Any]) -> str:
+        messages.append("to the model")
+        return companion(request)
+
+    arms = {"sap": ("sap",), "memory": ("window",)}.get(study, ())
+    limit = 12 if study == "instructions" else 4
+    policy = limited(tmp_path, f'[[criteria]]\nfigure = "{figure}"\nmax = 0.99\n')
+    with serving(careful, replies) as server:
+        settings = {"split": split, "arms": arms, "language": "en", "limit": limit}
+        run_study(spec(study, server.spec, path, judge=server.spec, **settings))
+        make_old(path)
+        (doubt,) = gate(path, None, policy).verdicts[0].not_tested
+        *_, command = doubt.partition("planted replies: ")
+        number = calls.read_bytes().count(b"\n")
+        messages.clear()
+        program, *words = shlex.split(command)
+        done = h2htalk_here(*words)
+    assert (program, done.returncode) == ("h2htalk", 0), done.stdout + done.stderr
+    assert messages == []
+    # A wording may come again in a form that was asked before.
+    assert calls.read_bytes().count(b"\n") > number + 30
+    assert "was not checked" not in str(gate(path, None, policy).verdicts[0].not_tested)
+    assert all(check.passed for check in load_study(path).planted or ())
+
+
+def make_old(study: Path) -> None:
+    """Take its planted replies from a study, and sign prompts of another version."""
+    (study / "judgements" / PLANTED).unlink()
+    manifest = json.loads((study / "study.json").read_text())
+    manifest["signature"]["protocol"]["prompts"] = "0" * 16
+    (study / "study.json").write_text(json.dumps(manifest))
+    score_study(study)
+
+
+def test_a_judge_is_asked_again_only_where_there_is_one(tmp_path: Path) -> None:
+    with serving(careful) as server:
+        path = tmp_path / "study"
+        run_study(spec("sap", server.spec, path, arms=("sap",), limit=2, language="en"))
+    done = h2htalk_here("study", "score", path, "--ask-judge")
+    assert (done.returncode, "has no judge to ask" in done.stderr) == (2, True)
+    done = h2htalk_here("study", "score", path, "--judge-max-cost", 3)
+    assert (done.returncode, "goes with --ask-judge" in done.stderr) == (2, True)
+
+
+def test_money_ends_before_planted_replies_are_read_and_the_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up-0123456789")
+    path = tmp_path / "study"
+    policy = limited(tmp_path, '[[criteria]]\nfigure = "violation"\nmax = 0.99\n')
+    with serving(careful) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        words = ("study", "sap", server.spec, "--arms", "sap", "--limit", 4, "--language", "en")
+        words += ("--out", path, "--embedder", "none", "--judge", "openai:gpt-4o-mini")
+        done = h2htalk_here(*words, "--judge-max-cost", 0.002)
+        assert done.returncode == 3, done.stdout + done.stderr
+        (doubt,) = gate(path, None, policy).verdicts[0].not_tested
+        command, _, advice = doubt.partition("planted replies: ")[2].partition(" (where ")
+        assert "without an answer" in doubt
+        assert advice == "--judge-max-cost stopped it, with a higher one)"
+        _, *words_again = shlex.split(command)
+        assert h2htalk_here(*words_again).returncode == 3
+        done = h2htalk_here(*words_again, "--judge-max-cost", 2)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert all(check.passed for check in load_study(path).planted or ())
+
+
+def test_a_limit_of_money_that_could_stop_nothing_is_refused(tmp_path: Path) -> None:
+    """A judge of `server:` has no price, and `--judge-max-cost 0` let it answer everything without a word."""
+    with serving(careful) as server:
+        words = ("study", "sap", server.spec, "--limit", 2, "--out", tmp_path / "study")
+        for judge in (("--judge", server.spec), ()):
+            done = h2htalk_here(*words, *judge, "--judge-max-cost", 0)
+            assert done.returncode == 2, done.stdout
+            assert "--judge-max-cost is for judges of " in done.stderr
+    assert not (tmp_path / "study").exists()
 
 
 def test_the_judge_of_the_reference_run_has_to_read_too(tmp_path: Path) -> None:
@@ -188,7 +282,7 @@ def test_the_judge_of_the_reference_run_has_to_read_too(tmp_path: Path) -> None:
     (folder / "judgements" / PLANTED).unlink()
     score_study(folder)
     verdicts = {verdict.criterion.figure: verdict for verdict in gate(run, reference).verdicts}
-    assert "of the reference run, and was not checked" in verdicts["violation"].not_tested[0]
+    assert "of the reference run; the judge was not checked" in verdicts["violation"].not_tested[0]
     alone = 'relative = false\n[[criteria]]\nfigure = "over_refusal"\nrelative = false\nmax = 0.2\n'
     policy = limited(tmp_path, f'[[criteria]]\nfigure = "violation"\nmax = 0.05\n{alone}')
     assert (

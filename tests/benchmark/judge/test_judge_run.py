@@ -64,6 +64,14 @@ def edited(change: Callable[[dict[str, Any]], object]) -> str:
     return json.dumps(reply)
 
 
+def test_a_limit_of_money_needs_a_judge_that_has_a_price() -> None:
+    """`--judge server:... --max-cost 0` read everything without a word."""
+    server = "server:m@http://127.0.0.1:1/v1"
+    with pytest.raises(ConfigError, match="--max-cost: no price of these judges is known"):
+        JudgeSpec(run="runs/a", judges=(server,), max_cost=1.0)
+    assert JudgeSpec(run="runs/a", judges=(server, "openai:gpt-4o"), max_cost=1.0).max_cost == 1.0
+
+
 @pytest.mark.parametrize("subtask", SUBTASKS)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_the_example_in_the_prompt_can_be_read(subtask: str, reverse: bool) -> None:
