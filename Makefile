@@ -118,7 +118,7 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 live: $(VENV)/dev.stamp  ## Chromium on the pages (Debian's chromium), and hosted runs under many kills and limits
 	$(BIN)/python -m pytest -m live $(LIVE_TESTS)
 
-live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
+live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 9 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
 
 live-label-studio: $(VENV)/dev.stamp $(LABEL_STUDIO)/label-studio.stamp  ## rounds on a real Label Studio server and its page in Chromium, about 5 minutes on 2 cores

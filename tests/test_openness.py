@@ -47,8 +47,9 @@ CONTENT = {
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
     # split that runs share
     "data": 30135,  # with headings over reasoning, and the one score of early logs of Inspect
-    "integrations": 9600,
-    "rounds": 52100,  # workbooks of erased annotators that come back to a closed round, or show their comments
+    "integrations": 9620,  # guidelines of another layout are the same on Label Studio
+    # with erased participants who join under another name, and workbooks of theirs that come back as another type
+    "rounds": 52300,
     "scale": 8700,
     "site": 13150,
     "text": 16170,  # with a child for templates of models beside that for prompts

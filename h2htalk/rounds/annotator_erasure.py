@@ -30,6 +30,7 @@ from h2htalk.rounds.erased_annotators import (
     ErasedVotes,
     erasure_mark,
     merge_votes,
+    participant_mark,
     votes_of,
 )
 from h2htalk.rounds.lifecycle import collect_annotations
@@ -178,13 +179,16 @@ def _plan(state: RoundState, pay: Pay, left: Decimal) -> PendingErasure:
     folder = state.folder
     annotator = pay.annotator
     earlier = folder.erased_annotators()
+    participant_ids = participant_ids_in(folder, annotator)
+    salt = folder.salt()
     erased = ErasedAnnotator(
         number=1 + max((one.number for one in earlier), default=0),
-        mark=erasure_mark(annotator.name, folder.salt()),
+        mark=erasure_mark(annotator.name, salt),
         completed=pay.completed,
         skipped=pay.skipped,
         spreadsheets=spreadsheet_codes(state, annotator.id),
         reward=str(pay.amounts.reward),
+        participant_marks=tuple(participant_mark(id, salt) for id in participant_ids),
     )
     votes = list(folder.erased_votes())
     # Nothing was decided yet in an open round: other annotators are asked instead.
@@ -198,7 +202,7 @@ def _plan(state: RoundState, pay: Pay, left: Decimal) -> PendingErasure:
         erased=erased,
         votes=tuple(merge_votes(votes)),
         comments=tuple(sorted(comments)),
-        participant_ids=participant_ids_in(folder, annotator),
+        participant_ids=participant_ids,
         left_to_pay=f"{left} {state.spec.currency}".rstrip() if left else "",
     )
 

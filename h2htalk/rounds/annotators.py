@@ -157,7 +157,8 @@ def annotator_of(row: Mapping[str, str], where: str, salt: bytes) -> Annotator:
     if crisis not in _CONSENT:
         raise RoundError(f"{where}: crisis is {quoted(crisis)}; write yes or no")
     participant, code = (row.get(column, "") for column in COLUMNS[3:])
-    if participant and not participant.isalnum():
+    plain = comparable_participant_id(participant)
+    if participant and not (plain.isascii() and plain.isalnum()):
         raise RoundError(
             f"{where}: participant_id is {quoted(participant)}; copy it from Prolific: letters and digits"
         )
@@ -218,6 +219,11 @@ def _require_distinct_names(annotators: Sequence[Annotator], path: Path) -> None
         seen[folded] = annotator.name
 
 
+def comparable_participant_id(participant: str) -> str:
+    """Return an id without differences of case and of the width of characters, which make no other participant."""
+    return unicodedata.normalize("NFKC", participant).casefold()
+
+
 def _require_distinct_participants(annotators: Sequence[Annotator], path: Path) -> None:
     """Raise RoundError if a participant of Prolific has two names: they would be paid twice.
 
@@ -225,7 +231,7 @@ def _require_distinct_participants(annotators: Sequence[Annotator], path: Path) 
     """
     names: dict[str, str] = {}
     for annotator in annotators:
-        participant = unicodedata.normalize("NFKC", annotator.participant_id).casefold()
+        participant = comparable_participant_id(annotator.participant_id)
         if participant and participant in names:
             raise RoundError(
                 f"{path}: participant_id {quoted(annotator.participant_id)} occurs twice, as "

@@ -12,11 +12,14 @@ import hmac
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from h2htalk.data.files import json_line
 from h2htalk.data.languages import Language
 from h2htalk.data.records import Text
+from h2htalk.errors import RoundError
 from h2htalk.rounds.annotations import Annotation, Annotations
+from h2htalk.rounds.annotators import Annotator, comparable_participant_id
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import HARMFUL, SKIPPED, Question, Value
 
@@ -35,6 +38,7 @@ class ErasedAnnotator:
         completed, skipped: numbers of items, which stay paid.
         spreadsheets: codes of their spreadsheets: one that comes back is deleted.
         reward: what the study on Prolific pays them, as text; empty for a round of an earlier version.
+        participant_marks: hashes of the ids by which Prolific knew them, which tell that one joins under another name.
     """
 
     number: int
@@ -43,6 +47,7 @@ class ErasedAnnotator:
     skipped: int
     spreadsheets: tuple[str, ...] = ()
     reward: str = ""
+    participant_marks: tuple[str, ...] = ()
 
     @property
     def code(self) -> str:
@@ -78,6 +83,32 @@ def erased_code(number: int) -> str:
 def erasure_mark(name: str, salt: bytes) -> str:
     """Return the mark of an erased annotator of this name."""
     return hmac.new(salt, b"erased " + name.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def participant_mark(participant: str, salt: bytes) -> str:
+    """Return the mark of an erased annotator's id on Prolific, in whichever case it is written."""
+    written = comparable_participant_id(participant).encode()
+    return hmac.new(salt, b"erased participant " + written, hashlib.sha256).hexdigest()[:16]
+
+
+def require_none_erased(
+    annotators: Iterable[Annotator], all_erased: Iterable[ErasedAnnotator], salt: bytes, path: Path
+) -> None:
+    """Raise RoundError, beginning with `path`, if somebody was erased, by this name or under another one."""
+    marks = set[str]()
+    participants = set[str]()
+    for erased in all_erased:
+        marks.add(erased.mark)
+        participants.update(erased.participant_marks)
+    for annotator in annotators:
+        name = annotator.name
+        if erasure_mark(name, salt) in marks:
+            problem = "was erased from this round and"
+        elif participant_mark(annotator.participant_id, salt) in participants:
+            problem = "has the participant_id of somebody who was erased from this round and"
+        else:
+            continue
+        raise RoundError(f"{path}: {name} {problem} cannot join it again; leave the name out")
 
 
 def votes_of(

@@ -59,7 +59,7 @@ from h2htalk.rounds.erased_annotators import (
     ERASED_VOTES,
     ErasedAnnotator,
     ErasedVotes,
-    erasure_mark,
+    require_none_erased,
     votes_as_annotations,
 )
 from h2htalk.rounds.items import Item
@@ -238,14 +238,8 @@ class RoundFolder:
 
     def require_not_erased(self, annotators: Iterable[Annotator], path: Path) -> None:
         """Raise RoundError, beginning with `path`, if one of the annotators was erased from the round."""
-        erased = {one.mark for one in self.erased_annotators()}
-        if not erased:
-            return
-        salt = self.salt()
-        if names := [one.name for one in annotators if erasure_mark(one.name, salt) in erased]:
-            raise RoundError(
-                f"{path}: {', '.join(names)} was erased from this round and cannot join it again; leave the name out"
-            )
+        if all_erased := self.erased_annotators():
+            require_none_erased(annotators, all_erased, self.salt(), path)
 
     def guidelines(self, language: Language) -> str:
         """Return the guidelines in one language, as Markdown."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -112,7 +113,10 @@ def test_the_configuration_asks_every_question_in_order(
         tag.get("name") for tag in questions.iter("Choices") if tag.get("showInline") == "true"
     }
     assert inline == {question.name for question in state.questions if question.form == "rating"}
-    assert ("988" if language == "en" else "12356") in settings["expert_instruction"]
+    instruction = settings["expert_instruction"]
+    assert ("988" if language == "en" else "12356") in instruction
+    # Lines of larger headings overlap on Label Studio's page.
+    assert re.search("<h[12]", instruction) is None
 
 
 class Parsed(HTMLParser):
@@ -171,6 +175,13 @@ def test_another_layout_of_the_same_texts_is_no_edit() -> None:
     assert comparable_setting("label_config", config) == comparable_setting("label_config", same)
     assert comparable_setting("label_config", config) != comparable_setting(
         "label_config", same.replace("Keep", "No")
+    )
+    guidelines = "<br><h1>Judging &amp; rating</h1>\n<p>• Read one item.</p>"
+    other_headings = "<br><h3><b>Judging &amp; rating</b></h3>\n<p>• Read one item.</p>"
+    name = "expert_instruction"
+    assert comparable_setting(name, guidelines) == comparable_setting(name, other_headings)
+    assert comparable_setting(name, guidelines) != comparable_setting(
+        name, other_headings.replace("one", "no")
     )
 
 

@@ -43,7 +43,7 @@ from support.rounds import (
     progress_of,
     split,
 )
-from support.spreadsheet_rounds import workbook_path
+from support.spreadsheet_rounds import save_strict, workbook_path
 
 GONE = "bogumil"
 COMMENT = "The kettle in this one sings off key."
@@ -242,6 +242,30 @@ def test_a_spreadsheet_that_comes_back_to_a_closed_round_is_deleted(tmp_path: Pa
     assert of_another.exists()
     assert traces(path, COMMENT) == []
     assert not any("deleted" in note for note in round_status(path).notes)
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".ods"])
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_spreadsheet_that_was_saved_as_another_type_is_deleted_too(
+    tmp_path: Path, suffix: str, is_closed: bool
+) -> None:
+    """A *Strict Open XML Spreadsheet* of an erased annotator is not read, so it stayed there with the comments."""
+    path = begin(tmp_path, people=3, overlap=3)
+    answer(path, typed)
+    if is_closed:
+        close_round(path)
+    returned = workbook_path(RoundFolder(path), GONE)
+    save_strict(returned)
+    sent = returned.read_bytes()
+    returned.rename(returned.with_name("before.xlsx"))
+    erased(path)
+    assert traces(path, COMMENT) == []
+    returned = path / "spreadsheets" / f"answers of b{suffix}"
+    returned.write_bytes(sent)
+    assert traces(path, COMMENT) != []
+    status = round_status(path)
+    assert any("deleted without being read" in note for note in status.notes), status.notes
+    assert traces(path, COMMENT) == []
 
 
 def test_the_payment_is_kept_outside_of_the_round_or_not_at_all(tmp_path: Path) -> None:
@@ -555,6 +579,28 @@ def test_erasing_again_and_joining_again(tmp_path: Path) -> None:
     # The list with which the round was opened may be given again, and changes nothing.
     open_round(RoundFolder(path).spec(), path)
     assert traces(path, COMMENT) == []
+
+
+def test_an_erased_participant_cannot_join_under_another_name(tmp_path: Path) -> None:
+    """Their votes were kept without a name, and the same person gave a second one to each item."""
+    people = tmp_path / "people.csv"
+    ids = {"annalena": "5f00000000000000000000aa", GONE: "5f00000000000000000000bb"}
+    lines = ["name,languages,crisis,participant_id"]
+    lines += [f"{name},en,yes,{participant}" for name, participant in ids.items()]
+    people.write_text("\n".join(lines) + "\n")
+    path = begin(tmp_path / "r", people=2, annotators=str(people))
+    answer(path, typed)
+    close_round(path)
+    erased(path)
+    assert traces(path, ids[GONE]) == []
+    for participant in (ids[GONE], ids[GONE].upper()):
+        people.write_text(f"{lines[0]}\nzoe,en,yes,{participant}\n")
+        with pytest.raises(
+            RoundError, match="zoe has the participant_id of somebody who was erased"
+        ):
+            reopen_round(path, annotators=people)
+    people.write_text(f"{lines[0]}\nzoe,en,yes,5f00000000000000000000cc\n")
+    reopen_round(path, annotators=people)
 
 
 def test_copies_in_other_folders_are_named(tmp_path: Path) -> None:

@@ -148,6 +148,16 @@ def test_every_way_into_a_round_refuses_a_participant_under_two_names(
         add_annotator(on_server.path, "bo", {"participant_id": second})
 
 
+@pytest.mark.parametrize("second", ["5f0\u0430", "\u0665f0a", "5f0\u00e1"])
+def test_an_id_of_other_letters_is_refused(tmp_path: Path, second: str) -> None:
+    """A letter of another alphabet looks the same and made another participant."""
+    path = tmp_path / "people.csv"
+    lines = ["name,languages,crisis,participant_id", "ana,en,yes,5f0a", f"bo,en,yes,{second}"]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(RoundError, match=r"participant_id is .*copy it from Prolific"):
+        read_annotators(path, b"salt")
+
+
 def test_a_round_of_an_export_says_who_is_done(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "items.jsonl", [item(n) for n in range(3)])
     active = [new_row(name, "ACTIVE") for name in ("5f0a", "6e1b")]

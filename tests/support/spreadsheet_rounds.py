@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -178,3 +179,24 @@ def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
             key: value or None for key, value in marked.items() if key != "item"
         }
     fill(path, answers)
+
+
+STRICT_NAMESPACES = {  # Transitional (ISO/IEC 29500-4) -> Strict (29500-1)
+    b"http://schemas.openxmlformats.org/spreadsheetml/2006/main": b"http://purl.oclc.org/ooxml/spreadsheetml/main",
+    b"http://schemas.openxmlformats.org/officeDocument/2006/": b"http://purl.oclc.org/ooxml/officeDocument/",
+    b"http://schemas.openxmlformats.org/drawingml/2006/main": b"http://purl.oclc.org/ooxml/drawingml/main",
+}
+
+
+def save_strict(path: Path) -> None:
+    """Write a workbook again in the namespaces that Excel uses in a *Strict Open XML Spreadsheet*."""
+    contents = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            content = archive.read(name)
+            for transitional, strict in STRICT_NAMESPACES.items():
+                content = content.replace(transitional, strict)
+            contents[name] = content
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)

@@ -1,14 +1,14 @@
 """The whole life of a round of 12 items, as its manager goes through it with the command line, on any platform.
 
 Opened, half answered, a copyist taken out, reopened, closed and paid, reopened and paid again, adjudicated, an
-annotator erased, deleted: `list_rest` lists what is left where.
+annotator erased, deleted: the messages of the walk list what is left where.
 """
 
 from __future__ import annotations
 
 import random
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.round_folder import RoundFolder
-from support.byte_search import files_with
+from support.byte_search import files_with, find_phrases
 from support.command_line import h2htalk_here
 from support.live.real_servers import made_items
 from support.rounds import files_of
@@ -36,6 +36,12 @@ CODE = "DONE-80"
 TIED = ("item-000", "item-001")
 HALFWAY = ("anna", GONE, "gustav", "hanna")
 RATINGS = ("accuracy", "consistency", "domain_compliance")
+# What a closed round has on a platform, outside of its folder.
+KINDS_LEFT = {
+    "spreadsheets": set[str](),
+    "argilla": {"account", "workspace", "dataset"},
+    "label-studio": {"account", "project"},
+}
 ITEM_PAY = Decimal("0.30")
 REWARD = Decimal("1.00")
 SETTINGS = f"""overlap = 6
@@ -68,8 +74,8 @@ class Platform(Protocol):
     def start(self) -> None:
         """Bring the server back."""
 
-    def traces(self, text: str) -> list[str]:
-        """Where the platform, outside of the folder of the round, holds this text."""
+    def traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
+        """Text -> where the platform, outside of the folder of the round, holds it."""
 
     def compact(self) -> None:
         """Rewrite database and search index, as the message of an erasure asks the server's operator to do."""
@@ -212,9 +218,9 @@ class Walk:
         before = self.bonuses()
         self.do("reopen", "--annotators", self.people("last.csv", frank=PARTICIPANT["frank"]))
         assert self.answers("eve") >= 2
-        if self.answers("frank", skip=True) == 0:
-            # The ties are ties only now, with eve's answers.
-            self.do("status")
+        self.answers("frank", skip=True)
+        if "items: 12 of 12 done" not in self.do("status"):
+            # A tie that eve had left is one only now, with her answer.
             self.do("reopen")
             assert self.answers("frank", skip=True) > 0
         printed = self.do("close")
@@ -258,6 +264,8 @@ class Walk:
         books = self.folder / "books.csv"
         words = ("erase-annotator", GONE, "--payments", books, "--sent", "all")
         if self.platform.stop():
+            # The search below is one that finds what is there.
+            assert self.platform.traces([REMARK])[REMARK]
             before = files_of(self.folder)
             refused = self.do(*words, code=2)
             assert "The files of the round have not changed" in refused, refused
@@ -271,11 +279,13 @@ class Walk:
                 line.endswith("remove it there") and name in line for line in printed.split("\n")
             )
         assert GONE in books.read_text(encoding="utf-8")
-        for text in self.identifying:
-            assert files_with(self.round.path, text) == []
+        assert not any(find_phrases(self.round.path, self.identifying).values())
         self.messages.append(f"after the erasure: {self.find_traces()}")
         self.platform.compact()
         self.messages.append(f"after the server's database was compacted: {self.find_traces()}")
+        for places in self.platform.traces(self.identifying).values():
+            # The server's logs are its operator's, as the message of the erasure says.
+            assert [file for file in places if not file.endswith(".log")] == []
         # Closing again counts the erased votes, which are kept without a name.
         self.do("close")
         assert (self.round.path / "decisions.jsonl").read_bytes() == decisions
@@ -284,23 +294,27 @@ class Walk:
         assert assignments_in(self.do("status")) == assignments
 
     def deleted(self) -> None:
+        entries = self.platform.list_rest()
+        kinds = {line.partition(" ")[0] for line in entries}
+        assert kinds == KINDS_LEFT[self.platform.where]
+        self.messages.append("\n".join(["before the deletion:", *entries]))
         self.do("delete", "--yes")
         self.do("status")
         self.messages.append(f"after the deletion: {self.find_traces()}")
-        self.messages.append("\n".join(self.list_rest()))
+        self.messages.append("\n".join(self.list_files()))
+        assert self.platform.list_rest() == []
 
     def find_traces(self) -> dict[str, list[str]]:
         """Text of the annotator -> where it is: files of the manager, and the server."""
-        traces = dict[str, list[str]]()
-        for text in self.identifying:
-            traces[text] = files_with(self.folder, text) + self.platform.traces(text)
+        traces = find_phrases(self.folder, self.identifying)
+        for text, places in self.platform.traces(self.identifying).items():
+            traces[text] += [f"server: {file}" for file in places]
         return traces
 
-    def list_rest(self) -> list[str]:
-        """What is left where: files with their sizes in bytes, and what the platform holds."""
+    def list_files(self) -> list[str]:
+        """What is left of the round and beside it: files with their sizes in bytes."""
         files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
-        listed = [f"{path.relative_to(self.folder)} ({path.stat().st_size})" for path in files]
-        return [*listed, *self.platform.list_rest()]
+        return [f"{path.relative_to(self.folder)} ({path.stat().st_size})" for path in files]
 
     def go(self) -> None:
         """All steps in their order."""

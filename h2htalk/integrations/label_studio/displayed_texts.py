@@ -38,10 +38,14 @@ def lines_of_item(field: object, language: Language) -> object:
 
 
 def comparable_setting(name: str, value: object) -> object:
-    """Return what a setting of a project means: of a labelling configuration its questions and choices."""
-    if name != "label_config" or not isinstance(value, str):
+    """Return what a setting of a project means: of a configuration questions and choices, of guidelines the text."""
+    if not isinstance(value, str):
         return value
-    return _MEANING.findall(value)
+    if name == "label_config":
+        return _MEANING.findall(value)
+    if name == "expert_instruction":
+        return "".join(html.unescape(_TAG.sub(" ", value)).split())
+    return value
 
 
 @cache

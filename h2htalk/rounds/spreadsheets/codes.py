@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import zipfile
+import zlib
+from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from h2htalk.rounds.round_folder import RoundState
+
+# Larger workbooks, in bytes of all parts when unpacked, are not read, and none is written.
+MAX_UNPACKED = 64 << 20
 
 
 def spreadsheet_code(round_name: str, salt: bytes, number: int, annotator: str) -> str:
@@ -20,3 +27,24 @@ def spreadsheet_codes(state: RoundState, annotator: str) -> tuple[str, ...]:
     """Return the codes of all spreadsheets that an annotator (id) may have got. Raise DataError."""
     salt = state.folder.salt()
     return tuple(spreadsheet_code(state.name, salt, one.number, annotator) for one in state.sets)
+
+
+def holds_code(path: Path, codes: Collection[str]) -> bool:
+    """Return whether a workbook, of whichever type it was saved as, holds one of these codes.
+
+    A *Strict Open XML Spreadsheet* or an OpenDocument is not read, and holds the same answers and comments.
+    """
+    wanted = [code.encode() for code in codes]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            if sum(member.file_size for member in members) > MAX_UNPACKED:
+                return False
+            for member in members:
+                content = archive.read(member)
+                if any(code in content for code in wanted):
+                    return True
+    # zipfile raises these for other bytes, a password, or an unknown compression.
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError):
+        pass
+    return False

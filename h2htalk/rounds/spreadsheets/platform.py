@@ -24,7 +24,7 @@ from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.platforms import Collected, Message, Removal
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import SPREADSHEETS, RoundState, protect_folder, read_record_lines
-from h2htalk.rounds.spreadsheets.codes import spreadsheet_codes
+from h2htalk.rounds.spreadsheets.codes import holds_code, spreadsheet_codes
 from h2htalk.rounds.spreadsheets.xlsx_reading import (
     CellValue,
     RowAnnotations,
@@ -204,7 +204,7 @@ class SpreadsheetPlatform:
         deleted = 0
         left = list[str]()
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            if _code_of(state, path) in codes:
+            if _has_code(state, path, codes):
                 remove_for_good(path)
                 deleted += 1
             else:
@@ -231,7 +231,7 @@ class SpreadsheetPlatform:
         left = list[str]()
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             code = _code_of(state, path)
-            if code in codes or named.fullmatch(_comparable(path.stem)):
+            if holds_code(path, codes) or code in codes or named.fullmatch(_comparable(path.stem)):
                 remove_for_good(path)
                 deleted += 1
             elif code is None and not path.name.startswith("."):
@@ -299,7 +299,7 @@ def _delete_returned(state: RoundState) -> Iterator[str]:
     if not codes:
         return
     for path in sorted(_folder(state).rglob("*")):
-        if _code_of(state, path) in codes:
+        if _has_code(state, path, codes):
             remove_for_good(path)
             yield f"{SPREADSHEETS}: {_CAME_BACK}"
 
@@ -316,6 +316,11 @@ def _code_of(state: RoundState, path: Path) -> str | None:
         return read_xlsx(path, "", required, []).code if path.suffix.lower() == ".xlsx" else None
     except (RoundError, OSError):
         return None
+
+
+def _has_code(state: RoundState, path: Path, codes: Collection[str]) -> bool:
+    """Return whether a file is one of these spreadsheets, also if it was saved as another type."""
+    return holds_code(path, codes) or _code_of(state, path) in codes
 
 
 def _write(
@@ -426,18 +431,14 @@ class _ReturnedFiles:
         if name.startswith((".", "~$")) or name in _SYSTEM_FILES:
             return
         if suffix != ".xlsx" or not path.is_file():
+            if self._delete_if_erased(path):
+                return
             message = Message(shown, "not read; the files of this round are .xlsx files")
             (self.mistakes if suffix in _SPREADSHEETS else self.notes).append(message)
             return
         try:
             file = self._stored.get(self._key(path))
-            if (
-                file is None
-                and self._erased_codes
-                and _code_of(self._state, path) in self._erased_codes
-            ):
-                remove_for_good(path)
-                self.notes.append(Message(SPREADSHEETS, _CAME_BACK))
+            if file is None and self._delete_if_erased(path):
                 return
             if (
                 file is None
@@ -460,6 +461,14 @@ class _ReturnedFiles:
         (self.mistakes if active else self.notes).extend(
             Message(*message) for message in file.mistakes
         )
+
+    def _delete_if_erased(self, path: Path) -> bool:
+        """Delete a spreadsheet of an erased annotator that came back; return whether it was one."""
+        if not self._erased_codes or not _has_code(self._state, path, self._erased_codes):
+            return False
+        remove_for_good(path)
+        self.notes.append(Message(SPREADSHEETS, _CAME_BACK))
+        return True
 
     def _key(self, path: Path) -> str:
         text = f"{self._context}\n{sha256_of(path)}\n{path.stat().st_mtime_ns}\n{path.name}"

@@ -30,6 +30,7 @@ from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.questions import SKIPPED, Question, Value, whole_number
+from h2htalk.rounds.spreadsheets.codes import MAX_UNPACKED
 from h2htalk.rounds.spreadsheets.xlsx_writing import (
     CHECKED,
     CODES,
@@ -39,10 +40,8 @@ from h2htalk.rounds.spreadsheets.xlsx_writing import (
 )
 from h2htalk.rounds.texts.interface import interface_text
 
-# Larger files are not read, and none is written; unpacked size of all parts of a file (bytes), and number of their
-# XML tags: each becomes some hundred bytes.
+# Larger files are not read, and none is written; number of the XML tags of all parts: each becomes some hundred bytes.
 MAX_FILE = 32 << 20
-MAX_UNPACKED = 64 << 20
 MAX_TAGS = 1_000_000
 # Rows and columns that are read, and rows among which the keys are searched: somebody may insert rows above them.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_KEY_ROW = 20_000, 64, 10

@@ -55,6 +55,20 @@ ITEMS: list[dict[str, Any]] = [
     },
 ]
 
+# The guidelines' headings, found by their first, whose lines are closer to each other than their letters are high.
+CLOSE_HEADINGS = """
+    first => {
+        const headings = [...document.querySelectorAll("h1, h2, h3, h4")];
+        const guidelines = headings.find(heading => heading.textContent === first).parentElement;
+        const shown = [...guidelines.querySelectorAll("h1, h2, h3, h4")];
+        if (shown.length < 4) throw new Error(guidelines.outerHTML);
+        return shown.filter(heading => {
+            const style = getComputedStyle(heading);
+            return parseFloat(style.lineHeight) < 1.1 * parseFloat(style.fontSize);
+        }).map(heading => heading.textContent);
+    }
+"""
+
 
 def heading(page: Page, text: str) -> Locator:
     """The heading of a question; the guidelines name them as well."""
@@ -93,6 +107,8 @@ def test_an_annotator_answers_and_skips(
         "could open your answers",
     ):
         expect(page.get_by_text(text).first).to_be_visible()
+    # Lines of a heading that fills two of them overlapped.
+    assert page.evaluate(CLOSE_HEADINGS, "Judging how safe replies are") == []
     page.keyboard.press("Escape")
     # Items come in the order of the server; the session has a crisis and a hostile one.
     for _ in range(2):

@@ -28,7 +28,7 @@ from h2htalk.rounds.questions import (
     questions_for,
 )
 from h2htalk.rounds.round_folder import RoundFolder, read_state
-from h2htalk.rounds.spreadsheets import platform, xlsx_reading
+from h2htalk.rounds.spreadsheets import codes, platform, xlsx_reading
 from h2htalk.rounds.spreadsheets.cells import add_styles, write_cell
 from h2htalk.rounds.spreadsheets.item_text import cell_text
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
@@ -626,33 +626,16 @@ def test_broken_files_do_not_affect_others(tmp_path: Path) -> None:
         assert message in mistake
 
 
-STRICT_NAMESPACES = {  # Transitional (ISO/IEC 29500-4) -> Strict (29500-1)
-    b"http://schemas.openxmlformats.org/spreadsheetml/2006/main": b"http://purl.oclc.org/ooxml/spreadsheetml/main",
-    b"http://schemas.openxmlformats.org/officeDocument/2006/": b"http://purl.oclc.org/ooxml/officeDocument/",
-    b"http://schemas.openxmlformats.org/drawingml/2006/main": b"http://purl.oclc.org/ooxml/drawingml/main",
-}
-
-
-def save_strict(path: Path) -> None:
-    """Write a workbook again in the namespaces that Excel uses in a *Strict Open XML Spreadsheet*."""
-    contents = {}
-    with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            content = archive.read(name)
-            for transitional, strict in STRICT_NAMESPACES.items():
-                content = content.replace(transitional, strict)
-            contents[name] = content
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():
-            archive.writestr(name, content)
-
-
 def test_a_strict_workbook_is_named_as_what_it_is(tmp_path: Path) -> None:
     """The file was refused as no spreadsheet of the round."""
-    round = made.opened(tmp_path, "crowd", [made.item(1)], annotators="anna,en;bert,en")
-    made.fill(made.workbook_path(round), {1: CROWD})
-    made.fill(made.workbook_path(round, "bert"), {1: CROWD})
-    save_strict(made.workbook_path(round))
+    items = [made.item(1)]
+    round = made.opened(tmp_path, "crowd", items, annotators="anna,en;bert,en")
+    strict = made.workbook_path(round)
+    transitional = made.workbook_path(round, "bert")
+    answers = {1: CROWD}
+    made.fill(strict, answers)
+    made.fill(transitional, answers)
+    made.save_strict(strict)
     mistake = made.only(round, 4)
     assert mistake.startswith("spreadsheets/anna.xlsx: the file is a Strict Open XML Spreadsheet")
     assert 'choose File > Save As and the type "Excel Workbook (*.xlsx)"' in mistake
@@ -678,7 +661,7 @@ def zipped(path: Path, packing: int = zipfile.ZIP_DEFLATED, /, **parts: bytes) -
 
 
 def test_zip_bombs_are_rejected_before_parsing(tmp_path: Path) -> None:
-    half = b" " * (xlsx_reading.MAX_UNPACKED // 2)
+    half = b" " * (codes.MAX_UNPACKED // 2)
     bomb = zipped(tmp_path / "a.xlsx", a=half, b=half + b" ")
     assert bomb.stat().st_size < 1 << 20
     assert "unpacks to more than 64 MiB" in refused(bomb)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,8 @@ class Sheets:
     def start(self) -> None:
         raise AssertionError("spreadsheets have no server")
 
-    def traces(self, text: str) -> list[str]:
-        return []
+    def traces(self, texts: Sequence[str]) -> dict[str, list[str]]:
+        return {}
 
     def compact(self) -> None:
         pass
