@@ -8,7 +8,7 @@ as places and types, never as text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -54,25 +54,16 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         raise MissingExtraError(ANONYMIZATION.feature, ANONYMIZATION.install) from error
     from phonenumbers import SUPPORTED_REGIONS
 
-    from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer
-    from h2htalk.curation.anonymize.engine.user_recognizers import (
-        UserRegistry,
-        read_registry,
-        unread_languages,
-    )
-
-    registry = UserRegistry()
-    if settings.recognizers:
-        registry = read_registry(
-            Path(settings.recognizers), trusted=settings.trust_recognizers, allow=settings.allow
-        )
     languages = {source.language for source in gathered.sources}
     if gathered.simulate.dialogues:
         languages |= set(gathered.simulate.languages)
     types = {"DEFAULT", *TYPES}
-    for language in sorted(languages):
-        # What cannot be loaded is an error before the work begins.
-        types.update(chat_analyzer(language, registry).get_supported_entities(language))
+    registry = None
+    # Presidio takes most of a second to import, which the processes that anonymize do anyway.
+    if settings.recognizers:
+        registry = _read_registry(settings)
+    if settings.recognizers or settings.operators:
+        types |= _found_types(languages, registry)
     _require_known("anonymize.operators: no type", settings.operators, types)
     for source in gathered.sources:
         _require_known(
@@ -83,7 +74,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         version=VERSION,
         settings={
             # A release lets these names stay, too.
-            "allow": sorted({*settings.allow, *registry.allow_list}),
+            "allow": sorted({*settings.allow, *(registry.allow_list if registry else ())}),
             "sources": {
                 source.name: {
                     "companions": sorted(source.companions),
@@ -96,14 +87,44 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
             "name_keys": sorted(settings.name_keys),
             "public_figures": settings.public_figures,
             "talk": settings.talk,
-            "recognizers": registry.fingerprint(),
+            "recognizers": registry.fingerprint() if registry else [],
             "operators": dict(sorted(settings.operators.items())),
             # What they find, and the names they give, may change from version to version.
             "libraries": libraries,
         },
         open_rule=RuleFactory(open_rule, (workspace.path, settings, gathered.sources, registry)),
-        messages=tuple(unread_languages(registry, languages)),
+        messages=_messages(registry, languages),
     )
+
+
+def _read_registry(settings: AnonymizeSettings) -> UserRegistry:
+    """The recognisers of the user."""
+    from h2htalk.curation.anonymize.engine.user_recognizers import read_registry
+
+    return read_registry(
+        Path(settings.recognizers), trusted=settings.trust_recognizers, allow=settings.allow
+    )
+
+
+def _found_types(languages: Iterable[str], registry: UserRegistry | None) -> set[str]:
+    """The types that are found in some languages. What cannot be loaded is an error before the work begins."""
+    from h2htalk.curation.anonymize.engine.analyzer import NO_REGISTRY, chat_analyzer
+
+    types = set[str]()
+    for language in sorted(languages):
+        types.update(
+            chat_analyzer(language, registry or NO_REGISTRY).get_supported_entities(language)
+        )
+    return types
+
+
+def _messages(registry: UserRegistry | None, languages: Set[str]) -> tuple[str, ...]:
+    """What is said of a user's recognisers when the stage runs."""
+    if registry is None:
+        return ()
+    from h2htalk.curation.anonymize.engine.user_recognizers import unread_languages
+
+    return tuple(unread_languages(registry, languages))
 
 
 def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
@@ -115,7 +136,10 @@ def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> N
 
 
 def open_rule(
-    folder: Path, settings: AnonymizeSettings, sources: Sequence[Source], users: UserRegistry
+    folder: Path,
+    settings: AnonymizeSettings,
+    sources: Sequence[Source],
+    users: UserRegistry | None,
 ) -> PartRule:
     """The rule of a part: `anonymize_dialogue` of each dialogue, with the key of the workspace in `folder`."""
     by_name = {source.name: source for source in sources}

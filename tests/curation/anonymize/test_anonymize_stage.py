@@ -327,6 +327,23 @@ def _spec(
     )
 
 
+def test_the_process_that_only_hands_out_work_imports_no_presidio() -> None:
+    """It took most of a second of each `curate run`, also where nothing was left to do."""
+    code = """
+import sys
+from pathlib import Path
+from h2htalk.curation.anonymize.stage import make_stage
+from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source
+from h2htalk.curation.workspace import Workspace
+source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0")
+spec = CurateSpec("w", sections=(GatherSettings((source,)), AnonymizeSettings()))
+stage = make_stage(spec, Workspace(Path("w")), bytes(32))
+print(stage.settings["recognizers"], stage.messages, "presidio_analyzer" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] () False\n"
+
+
 def test_every_dialogue_has_another_person_and_no_file_has_a_secret(tmp_path: Path) -> None:
     workspace = gathered(
         tmp_path, [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}") for n in range(1, 9)]
