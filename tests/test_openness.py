@@ -39,7 +39,7 @@ CONTENT = {
     "benchmark": 91860,
     # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
     # child renders
-    "chat": 31840,
+    "chat": 31900,
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
     # the judge of a stored study
     "cli": 7180,

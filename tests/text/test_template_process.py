@@ -54,11 +54,10 @@ def test_no_template_fills_the_memory(
 ) -> None:
     """`"x".center(10**10)` took 13 GB; other operations were bounded by nothing."""
     monkeypatch.setattr(template_process, "LONGEST_WAIT", 60.0)
-    if (
-        name == "doubling lists"
-    ):  # writes 50 MB a second: the limit of time ends it before that of memory
+    if name == "doubling lists":
+        # It writes 50 MB a second: the limit of time ends it before that of memory.
         monkeypatch.setattr(template_process, "LONGEST_RENDER", 1)
-        monkeypatch.setattr(template_process, "_process", None)
+        monkeypatch.setattr(template_process, "_processes", {})
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # The most that any child of this process has taken: other tests start larger ones.
     largest_child = max(1_200_000, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)

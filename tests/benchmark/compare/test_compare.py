@@ -368,14 +368,18 @@ def test_a_constant_difference_of_scores_of_32_bits_has_no_interval(
     number: int, tmp_path: Path
 ) -> None:
     """Other harnesses round at 6e-8: "+10.00 to +10.00" once more, and "0.00 could have been found"."""
-    first = {f"i{item}": 0.07 * item + 0.1 for item in range(number)}
-    second = {item: score + 0.1 for item, score in first.items()}
-    tables = []
-    for name, scores in (("a", first), ("b", second)):
-        rounded = {item: float(np.float32(score)) for item, score in scores.items()}
-        tables.append(score_table(tmp_path / f"{name}.csv", rounded))
-    result = compare(*tables).pairs[0].headline.result
-    assert (result.estimate.interval, result.detectable, result.effect) == (None,) * 3
+    first = {}
+    second = {}
+    for item in range(number):
+        score = 0.07 * item + 0.1
+        first[f"i{item}"] = float(np.float32(score))
+        second[f"i{item}"] = float(np.float32(score + 0.1))
+    first_table = score_table(tmp_path / "a.csv", first)
+    second_table = score_table(tmp_path / "b.csv", second)
+    result = compare(first_table, second_table).pairs[0].headline.result
+    assert result.estimate.interval is None
+    assert result.detectable is None
+    assert result.effect is None
 
 
 def reduced_log(path: Path, values: Sequence[float], *reducers: str) -> Path:
