@@ -54,7 +54,8 @@ CORE_TESTS := tests/data/test_files.py tests/data/test_responses.py tests/data/t
 	tests/text/test_token_counts.py tests/text/test_tokens.py tests/benchmark/metrics tests/benchmark/test_score_run.py \
 	tests/benchmark/prompts tests/benchmark/report tests/cli/test_cli_commands.py \
 	tests/data/releases tests/data/imports tests/benchmark/results_export
-PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gather tests/rounds/aggregation \
+PEOPLE_TESTS := tests/detect/personal tests/curation/anonymize tests/curation/dedup tests/curation/gather \
+	tests/rounds/aggregation \
 	tests/rounds/argilla tests/rounds/spreadsheets tests/analysis/figures tests/analysis/measures \
 	tests/analysis/verb_nouns tests/text/parsing
 # `live` collects nothing else: folders of tests/live that need no server, and the files beside with live tests.
@@ -69,6 +70,7 @@ LIVE_TESTS := tests/benchmark/judge/test_judge_run.py tests/benchmark/test_hoste
 NEWEST_TESTS := $(CORE_TESTS) $(PEOPLE_TESTS) \
 	tests/test_every_module.py tests/test_public_api.py tests/test_extension.py tests/data/test_records.py \
 	tests/curation/test_settings.py tests/cli tests/text tests/test_masking.py tests/curation/safety \
+	tests/detect/safety tests/detect/test_encoder.py \
 	tests/test_parallel.py tests/test_progress.py tests/chat/test_reply_streams.py tests/chat/vllm tests/chat/server \
 	tests/scale/test_shards.py tests/scale/test_slurm.py tests/benchmark/test_watch.py \
 	tests/benchmark/test_hosted_runs.py tests/data/readers tests/site/test_site_items.py tests/integrations

@@ -8,20 +8,26 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextvars import ContextVar
+from itertools import islice, starmap
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from types import FrameType, TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from h2htalk.errors import ConfigError
 from h2htalk.interrupts import LONGEST_STOP, WORK_SHARE
 
 P = ParamSpec("P")
 T = TypeVar("T")
+# Calls a function with each job's arguments on many machines, instead of `ProcessPool`; gives the results as they come.
+Executor = Callable[[Callable[..., Any], Sequence[tuple[object, ...]]], Iterable[Any]]
+EXECUTOR: ContextVar[Executor | None] = ContextVar("EXECUTOR", default=None)
 
 _BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 # Seconds that running work has to finish after an error or Ctrl-C.
@@ -115,3 +121,30 @@ def _sigint_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def worker_count(processes: int | None) -> int:
+    """How many jobs run at once: `processes` or the usable cores; as many as there are with another executor."""
+    return sys.maxsize if EXECUTOR.get() else processes or usable_cores()
+
+
+def in_processes(
+    function: Callable[..., T], jobs: Sequence[tuple[object, ...]], processes: int
+) -> Generator[T, None, None]:
+    """Call a function with each job's arguments in processes, by `EXECUTOR` where it is set, or for one process in this
+    one; give the results as they come. Close it to end early."""
+    executor = EXECUTOR.get()
+    if executor or processes <= 1:
+        yield from (
+            executor(function, jobs) if executor and processes > 1 else starmap(function, jobs)
+        )
+        return
+    with ProcessPool(processes) as pool:
+        waiting = iter(jobs)
+        # Submit a few ahead only: a million dialogues are thousands of parts.
+        futures = {pool.submit(function, *job) for job in islice(waiting, 2 * processes)}
+        while futures:
+            done, futures = wait(futures, return_when=FIRST_COMPLETED)
+            futures.update(pool.submit(function, *job) for job in islice(waiting, len(done)))
+            for future in done:
+                yield future.result()

@@ -254,7 +254,7 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
         constant_reply="Ich bin da.", gap_notes=("[am Tag darauf]", "[{days} Tage später]"),
         word_length=6.0, reading_speed=900, plural_s=False, parser_components="",
         pair_rules="h2htalk.analysis.verb_nouns.english:english_pairs",
-        name_recognizer="h2htalk.curation.anonymize.english.recognizer", number_rules="en",
+        name_recognizer="h2htalk.detect.personal.english.recognizer", number_rules="en",
     ),
     """
     checkout.edit("data/languages.py", '"zh": LanguageRecord(', record)

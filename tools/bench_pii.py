@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.anonymize.engine.analyzer import find_spans
+from h2htalk.detect.personal.engine.analyzer import find_spans
 from h2htalk.parallel import ProcessPool
 
 # What Presidio has of our types, by its names.

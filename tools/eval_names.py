@@ -20,8 +20,8 @@ from eval_pii import share
 from private.esconv_dialogues import Numbered, read_dialogues
 from safety.corpora import read_rows
 
-from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.detect.personal.engine.analyzer import find_in_dialogue
+from h2htalk.detect.personal.spans import Span
 
 PLACES = Path(__file__).parents[1] / "tests/curation/golden/esconv_names.jsonl"
 

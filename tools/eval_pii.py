@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.anonymize.engine.analyzer import find_spans
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.detect.personal.engine.analyzer import find_spans
+from h2htalk.detect.personal.spans import Span
 from h2htalk.distributions import wilson_interval
 
 Gold = Mapping[str, Any]

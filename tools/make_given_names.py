@@ -1,4 +1,4 @@
-"""Derive the lists of English names and words that `h2htalk/curation/anonymize/english/words` ships.
+"""Derive the lists of English names and words that `h2htalk/detect/personal/english/words` ships.
 
 Sources, all free: the US Census Bureau's names of 1990 (public domain, as carried by the package `names` 0.3.0, MIT),
 Faker's name providers (MIT), LemmInflect's dictionary (MIT), and counts of lower-case words in counsel-chat and
@@ -23,9 +23,9 @@ from pathlib import Path
 import faker
 from lemminflect import getAllLemmas
 
-from h2htalk.curation.anonymize.english.persons import folded, hint
+from h2htalk.detect.personal.english.persons import folded, hint
 
-TARGET = Path(__file__).parents[1] / "h2htalk/curation/anonymize/english/words"
+TARGET = Path(__file__).parents[1] / "h2htalk/detect/personal/english/words"
 _WORD = re.compile(r"(?<![\w'’])[A-Za-z]+(?![\w'’])")
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ'’-]+")
 # Locales whose names would be more noise than help (Icelandic patronymics, placeholders), or are in others' lists.

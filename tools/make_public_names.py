@@ -15,9 +15,9 @@ from pathlib import Path
 
 import yaml
 
-from h2htalk.curation.anonymize.english.persons import folded, words
+from h2htalk.detect.personal.english.persons import folded, words
 
-TARGET = Path(__file__).parents[1] / "h2htalk/curation/anonymize/public_figures/compiled_en.txt"
+TARGET = Path(__file__).parents[1] / "h2htalk/detect/personal/public_figures/compiled_en.txt"
 # Keys under which names stand, files that hold no public names, and the arrays of Faker for JavaScript.
 _KEYS = re.compile(
     r"(?:characters?|players?|names?|artists?|bands?|actors?|authors?|heroes|teams?|titles?|albums?|songs?|books?)(?:_.*)?"

@@ -31,14 +31,15 @@ from typing import Any
 from eval_safety import esconv_dialogues, smilechat
 from train_companion import is_even
 
-from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
-from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
-from h2htalk.curation.anonymize.values.dialogue_values import collect_values
-from h2htalk.curation.safety.danger_encoder import DangerEncoder, load_encoder
+from h2htalk.curation.anonymize.surrogates.operators import replace_values
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn
+from h2htalk.detect.encoder import DangerEncoder, load_encoder
+from h2htalk.detect.personal.engine.analyzer import find_in_dialogue
+from h2htalk.detect.personal.spans import Span
+from h2htalk.detect.personal.values.dialogue_values import collect_values
 
 TYPES = ("PERSON", "ORGANIZATION", "PHONE_NUMBER")
 KINDS = ("changed", "missed", "public", "spans", "tags", "encoded", "words", "surrogates")

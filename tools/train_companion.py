@@ -1,4 +1,4 @@
-"""Train the classifiers of the companion's turns (h2htalk/curation/safety/companion.py).
+"""Train the classifiers of the companion's turns (h2htalk/detect/safety/companion.py).
 
     H2HTALK_DATA=... python tools/train_companion.py
 
@@ -29,7 +29,11 @@ from scipy.sparse import vstack
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.release.content import item_texts
-from h2htalk.curation.safety.companion import (
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Scenario, Turn
+from h2htalk.data.splits import load_split
+from h2htalk.detect.hashed import JointClassifier
+from h2htalk.detect.safety.companion import (
     CONTEXT,
     DATA,
     KINDS,
@@ -38,13 +42,9 @@ from h2htalk.curation.safety.companion import (
     companion_turns,
     judge,
 )
-from h2htalk.curation.safety.ngram_classifier import JointClassifier
-from h2htalk.curation.safety.text_folding import fold_spelling
-from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.scenario import Scenario, Turn
-from h2htalk.data.splits import load_split
+from h2htalk.detect.safety.text_folding import fold_spelling
 
-HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA
+HOME = Path(__file__).parents[1] / "h2htalk/detect" / DATA
 LINES = Path(__file__).parent / "companion"
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
 # The kind of a line -> what its user's turns are about; harmless lines take it from harmful ones to the same turns.

@@ -1,4 +1,4 @@
-"""Train the adapters of the second reader of dangers (`curation/safety/danger_encoder.py`), and set its thresholds.
+"""Train the adapters of the second reader of dangers (`detect/encoder.py`), and set its thresholds.
 
     H2HTALK_DATA=... python tools/train_danger_encoder.py prepare FOLDER
     python tools/learn_adapters.py FOLDER        (on any machine: it needs the folder and torch)
@@ -25,11 +25,12 @@ from learn_adapters import HELD
 from safety.shipping import write_manifest
 from train_dangers import NEVER, UNSURE, Corpus, Said, Talk, all_talks, of_kind, weigh
 
-from h2htalk.curation.safety import crisis, danger_encoder
-from h2htalk.curation.safety.crisis import DANGERS, READ
-from h2htalk.curation.safety.danger_encoder import DATA, BaseModel, DangerEncoder, Tokens, unpacked
-from h2htalk.curation.safety.ngram_classifier import load_joint
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.detect import encoder as danger_encoder
+from h2htalk.detect.encoder import DATA, BaseModel, DangerEncoder, Tokens, unpacked
+from h2htalk.detect.hashed import load_joint
+from h2htalk.detect.safety import crisis
+from h2htalk.detect.safety.crisis import DANGERS, READ
 from h2htalk.text.model_files import find_packaged
 
 DRAWN = {

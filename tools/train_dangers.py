@@ -33,8 +33,12 @@ from sample_readings import english, in_half
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.release.content import item_texts
-from h2htalk.curation.safety import crisis
-from h2htalk.curation.safety.crisis import (
+from h2htalk.data.case import Case
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import bundled_personas
+from h2htalk.data.splits import load_split
+from h2htalk.detect.safety import crisis
+from h2htalk.detect.safety.crisis import (
     ANSWER,
     CUES,
     DANGERS,
@@ -45,13 +49,9 @@ from h2htalk.curation.safety.crisis import (
     crisis_cues,
     mark,
 )
-from h2htalk.curation.safety.text_folding import fold_spelling
-from h2htalk.data.case import Case
-from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.scenario import bundled_personas
-from h2htalk.data.splits import load_split
+from h2htalk.detect.safety.text_folding import fold_spelling
 
-HOME = Path(crisis.__file__).parent / crisis.DATA
+HOME = Path(crisis.__file__).parents[1] / crisis.DATA
 WINDOW = {"en": 120, "zh": 24}
 C, FOLDS, NEVER, KEPT = 20.0, 5, -1, 0.12
 REAL = {

@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 from sklearn.linear_model import LogisticRegression
 
-from h2htalk.curation.safety.crisis import DATA
-from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.detect.safety.crisis import DATA
+from h2htalk.detect.safety.text_folding import fold_spelling
 from h2htalk.text.contracts.prompt_leakage import find_marker
 from h2htalk.text.language_data import language_patterns
 
-HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA
+HOME = Path(__file__).parents[1] / "h2htalk/detect" / DATA
 GATES = Path(__file__).parent / "gates"
 GATE_KINDS = ("romance", "young", "leak")
 C = 300.0

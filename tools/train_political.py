@@ -25,13 +25,13 @@ from crisis.texts import EVERYDAY
 from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 
-from h2htalk.curation.safety.lexicons import find_signal
-from h2htalk.curation.safety.ngram_classifier import NgramClassifier
-from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.detect.hashed import NgramClassifier
+from h2htalk.detect.safety.lexicons import find_signal
+from h2htalk.detect.safety.text_folding import fold_spelling
 
 ROOT = Path(__file__).parents[1]
-HOME = ROOT / "h2htalk" / "curation" / "safety" / "political_data"
+HOME = ROOT / "h2htalk" / "detect" / "safety" / "political_data"
 # So many ordinary messages lie above `high`, by models that saw neither them nor their writer.
 SHARE = {"en": 0.008, "zh": 0.004}
 # `low` (enough with a word of public life) is this part of `high`.

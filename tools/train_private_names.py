@@ -33,18 +33,18 @@ from sample_readings import chinese, in_half
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from h2htalk.curation.anonymize.chinese import private_names as zh
-from h2htalk.curation.anonymize.chinese.recognizer import read_dialogue
-from h2htalk.curation.anonymize.chinese.words import words
-from h2htalk.curation.anonymize.engine.analyzer import DialogueText, find_in_dialogue
-from h2htalk.curation.anonymize.english import private_names as en
-from h2htalk.curation.anonymize.english import recognizer
-from h2htalk.curation.anonymize.spans import Span, normalize_text, plain
-from h2htalk.curation.anonymize.structured.rules import find_structured
-from h2htalk.curation.anonymize.values.dialogue_values import find_allowed
 from h2htalk.curation.release.content import item_notes, item_texts
-from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features
 from h2htalk.data.splits import load_split
+from h2htalk.detect.hashed import SMOOTH, Features
+from h2htalk.detect.personal.chinese import private_names as zh
+from h2htalk.detect.personal.chinese.recognizer import read_dialogue
+from h2htalk.detect.personal.chinese.words import words
+from h2htalk.detect.personal.engine.analyzer import DialogueText, find_in_dialogue
+from h2htalk.detect.personal.english import private_names as en
+from h2htalk.detect.personal.english import recognizer
+from h2htalk.detect.personal.spans import Span, normalize_text, plain
+from h2htalk.detect.personal.structured.rules import find_structured
+from h2htalk.detect.personal.values.dialogue_values import find_allowed
 
 ROOT = Path(__file__).parents[1]
 HOMES = {"en": "english/private_names", "zh": "chinese/words/private"}
@@ -138,7 +138,7 @@ def unmarked(line: str) -> tuple[str, list[Place]]:
 def talks(data: Path, language: str) -> Iterator[Talk]:
     """What is learned from, the labelled lines first."""
     for name in (*SETS, *(["negatives_structured"] if language == "zh" else [])):
-        path = ROOT / f"tests/curation/anonymize/sets/{name}_{language}.jsonl"
+        path = ROOT / f"tests/detect/personal/sets/{name}_{language}.jsonl"
         for row in read_rows(path) if path.exists() else ():
             spans = [(span["start"], span["end"], span["type"]) for span in row.get("spans", ())]
             yield Talk("line", row["id"], [row["text"]], [spans])
@@ -442,9 +442,7 @@ def main() -> None:
     if options.check:
         check(found, learned, options.language)
     else:
-        train(
-            learned, options.language, ROOT / "h2htalk/curation/anonymize" / HOMES[options.language]
-        )
+        train(learned, options.language, ROOT / "h2htalk/detect/personal" / HOMES[options.language])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import argparse
 import os
 from pathlib import Path
 
-DATA = Path(__file__).parents[1] / "h2htalk" / "curation" / "safety" / "safety_data"
+DATA = Path(__file__).parents[1] / "h2htalk" / "detect" / "safety" / "safety_data"
 TRADITIONAL = Path(__file__).parents[1] / "h2htalk" / "text" / "traditional.txt"
 
 

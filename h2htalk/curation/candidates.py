@@ -10,8 +10,10 @@ from pydantic import Field
 
 from h2htalk.data.readers.passages import SpokenPassage, item_passages
 from h2htalk.data.records import Id, Open, read_record, strict_record
-from h2htalk.data.scenario import Scenario, Turn
+from h2htalk.data.scenario import Persona, Scenario, Turn
 from h2htalk.rounds.item_sources import input_text
+from h2htalk.text.contracts.contract import check_scenario
+from h2htalk.text.contracts.violations import Violation
 
 ORIGINAL = "original"
 ANSWER = "answer:"
@@ -91,3 +93,11 @@ def input_turns(scenario: Scenario) -> list[Turn]:
 def scenario_passages(scenario: Scenario, references: Iterable[str]) -> list[SpokenPassage]:
     """The passages of a scenario with these references, as readers have them: the inputs, then the references."""
     return item_passages(scenario.turns, input_passages(scenario).values(), references)
+
+
+def broken_rules(
+    text: str, scenario: Scenario, persona: Persona, prompt: str | None = None
+) -> tuple[Violation, ...]:
+    """The rules of its contract that a reply breaks; `prompt`: of its writer, None for a reply of a dialogue."""
+    description = persona.descriptions.get(scenario.language, "")
+    return check_scenario(text, scenario, tuple(persona.names.values()), prompt, description)

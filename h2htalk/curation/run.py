@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, starmap
-from typing import Any, TypeVar
+from typing import Any
 
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.chat.store.reply_endings import ending_lines
@@ -27,14 +24,9 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import remove_file, write_json
 from h2htalk.errors import ConfigError, DataError, IncompleteError, listed
-from h2htalk.parallel import ProcessPool, usable_cores
+from h2htalk.parallel import in_processes, worker_count
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
-
-T = TypeVar("T")
-# Calls a function with each job's arguments on many machines, instead of `ProcessPool`; gives the results as they come.
-Executor = Callable[[Callable[..., Any], Sequence[tuple[object, ...]]], Iterable[Any]]
-EXECUTOR: ContextVar[Executor | None] = ContextVar("EXECUTOR", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,33 +123,6 @@ def run_stage(
     for name in find_stage(stage.name).temporary:
         remove_for_good(folder.path / name)
     return counts
-
-
-def worker_count(processes: int | None) -> int:
-    """How many jobs run at once: `processes` or the usable cores; as many as there are with another executor."""
-    return sys.maxsize if EXECUTOR.get() else processes or usable_cores()
-
-
-def in_processes(
-    function: Callable[..., T], jobs: Sequence[tuple[object, ...]], processes: int
-) -> Generator[T, None, None]:
-    """Call a function with each job's arguments in processes, by `EXECUTOR` where it is set, or for one process in this
-    one; give the results as they come. Close it to end early."""
-    executor = EXECUTOR.get()
-    if executor or processes <= 1:
-        yield from (
-            executor(function, jobs) if executor and processes > 1 else starmap(function, jobs)
-        )
-        return
-    with ProcessPool(processes) as pool:
-        waiting = iter(jobs)
-        # Submit a few ahead only: a million dialogues are thousands of parts.
-        futures = {pool.submit(function, *job) for job in islice(waiting, 2 * processes)}
-        while futures:
-            done, futures = wait(futures, return_when=FIRST_COMPLETED)
-            futures.update(pool.submit(function, *job) for job in islice(waiting, len(done)))
-            for future in done:
-                yield future.result()
 
 
 _open = lru_cache(maxsize=1)(RuleFactory.__call__)  # a process opens a rule once

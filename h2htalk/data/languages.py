@@ -98,7 +98,7 @@ RECORDS: dict[str, LanguageRecord] = {
         plural_s=True,
         parser_components="",
         pair_rules="h2htalk.analysis.verb_nouns.english:english_pairs",
-        name_recognizer="h2htalk.curation.anonymize.english.recognizer",
+        name_recognizer="h2htalk.detect.personal.english.recognizer",
         number_rules="en",
     ),
     "zh": LanguageRecord(
@@ -123,7 +123,7 @@ RECORDS: dict[str, LanguageRecord] = {
         plural_s=False,
         parser_components="h2htalk.text.parsing.chinese_components",
         pair_rules="h2htalk.analysis.verb_nouns.chinese:chinese_pairs",
-        name_recognizer="h2htalk.curation.anonymize.chinese.recognizer",
+        name_recognizer="h2htalk.detect.personal.chinese.recognizer",
         number_rules="zh",
     ),
 }

@@ -22,7 +22,6 @@ from tempfile import TemporaryDirectory, gettempdir
 from threading import Thread
 from typing import Any
 
-from h2htalk.curation.run import EXECUTOR
 from h2htalk.errors import (
     ConfigError,
     H2HTalkError,
@@ -32,7 +31,7 @@ from h2htalk.errors import (
     shorten,
 )
 from h2htalk.extras import RAY
-from h2htalk.parallel import usable_cores
+from h2htalk.parallel import EXECUTOR, usable_cores
 from h2htalk.scale.attempts import Shard
 from h2htalk.scale.shards import evaluate_shard
 from h2htalk.scale.suite import Say, SuiteRun, merge_suite, read_suite, runs_of, shard_spec

@@ -1,6 +1,6 @@
 """Words, patterns and texts as data: every TOML and word file of the package, many of them of one language.
 
-`language_data("curation/dedup/lengths", "en")` is `h2htalk/curation/dedup/lengths_en.toml`. Regular expressions
+`language_data("detect/duplicates/lengths", "en")` is `h2htalk/detect/duplicates/lengths_en.toml`. Regular expressions
 are compiled by `compile_patterns` alone, in which `{name}` stands for another expression.
 """
 
@@ -35,8 +35,8 @@ def read_lines(path: Path) -> list[str]:
 
 @cache
 def language_data(name: str, language: Language) -> Mapping[str, Any]:
-    """Read `h2htalk/NAME_LANGUAGE.toml`, such as `curation/dedup/lengths_en.toml`, once a process. Raises ConfigError
-    where the language is unknown, or has no such file."""
+    """Read `h2htalk/NAME_LANGUAGE.toml`, such as `detect/duplicates/lengths_en.toml`, once a process. Raises
+    ConfigError where the language is unknown, or has no such file."""
     find_language(language)
     path = PACKAGE / f"{name}_{language}.toml"
     try:

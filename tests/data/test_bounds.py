@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from h2htalk.curation.anonymize.engine.user_recognizers import read_registry
 from h2htalk.curation.gather.records import file_records
 from h2htalk.data.bounded.bounds import COLUMNS, LISTING, Bound
 from h2htalk.data.bounded.json_values import require_few_values
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.parquet import read_parquet, write_parquet
+from h2htalk.detect.personal.engine.user_recognizers import read_registry
 from h2htalk.errors import ConfigError, DataError, RoundError
 from h2htalk.integrations.label_studio.client import LabelStudioClient
 from h2htalk.rounds.argilla import client as annotation_client

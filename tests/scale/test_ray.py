@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from h2htalk.curation.run import EXECUTOR
 from h2htalk.errors import ConfigError, DataError, IncompleteError, MissingExtraError
 from h2htalk.extras import Requirement
+from h2htalk.parallel import EXECUTOR
 from h2htalk.scale import ray_cluster
 from h2htalk.scale.ray_cluster import Cluster, Task, connect, launch
 from support.command_line import h2htalk_here, scripted

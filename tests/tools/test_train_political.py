@@ -17,8 +17,8 @@ from crisis.texts import CRISIS, EVERYDAY, POLITICAL, Text, by_writer, own
 from safety.shipping import read_manifest, write_classifier
 from train_political import figures, ordinary, train
 
-from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.detect.safety.text_folding import fold_spelling
 
 
 def texts_of(language: Language) -> list[Text]:

@@ -12,9 +12,9 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, NgramClassifier
-from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import Language
+from h2htalk.detect.hashed import SMOOTH, Features, NgramClassifier
+from h2htalk.detect.safety.text_folding import fold_spelling
 
 C = 30.0
 FEATURES = {

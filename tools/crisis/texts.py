@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.curation.safety.crisis import crisis_cues
-from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
+from h2htalk.detect.safety.crisis import crisis_cues
+from h2htalk.detect.safety.text_folding import fold_spelling
 
 CRISIS = Path(__file__).parent
 POLITICAL = CRISIS.parent / "political"

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.safety.lexicons import INSULTS
-from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import Language
+from h2htalk.detect.safety.lexicons import INSULTS
+from h2htalk.detect.safety.text_folding import fold
 from h2htalk.text.language_data import language_patterns
 
 OWN = Path(__file__).parent

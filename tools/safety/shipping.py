@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from safety.corpora import training_examples, training_files
 from safety.training import FEATURES, MASKED_FEATURES, train
 
-from h2htalk.curation.safety.lexicons import mask_groups
 from h2htalk.data.files import sha256_of
 from h2htalk.data.languages import Language
+from h2htalk.detect.safety.lexicons import mask_groups
 
 
 def write_classifier(
@@ -26,7 +26,7 @@ def write_classifier(
     weights: NDArray[np.int8],
     scales: NDArray[np.uint8] | None = None,
 ) -> None:
-    """What `ngram_classifier.load` reads: a manifest with `features`, `scale`, `bias`, `high` and `low`; weights and,
+    """What `hashed.load_classifier` reads: a manifest with `features`, `scale`, `bias`, `high` and `low`; weights and,
     behind them, the scales where there are some."""
     raw = weights.tobytes() + (b"" if scales is None else scales.tobytes())
     (folder / f"{language}.weights").write_bytes(zlib.compress(raw, 9))

@@ -16,8 +16,8 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from h2htalk.curation.safety.ngram_classifier import Features
-from h2htalk.curation.safety.text_folding import fold as fold_text
+from h2htalk.detect.hashed import Features
+from h2htalk.detect.safety.text_folding import fold as fold_text
 
 # Windows of 80 (150) characters for long texts find no more hidden insults and double what is wrongly above `high`.
 FEATURES = {

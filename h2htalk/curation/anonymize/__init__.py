@@ -1,5 +1,5 @@
 """Anonymize: find personal data in dialogues and replace it with surrogates.
 
 In: dialogues. Out: dialogues with surrogates, and rejections where a value could still be read. Read `stage` first,
-then `engine.analyzer`.
+then `detect/personal/engine/analyzer`.
 """

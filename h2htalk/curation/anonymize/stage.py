@@ -7,6 +7,7 @@ as places and types, never as text.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, replace
@@ -14,19 +15,20 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.anonymize.spans import TYPES
-from h2htalk.curation.anonymize.values.dialogue_values import addressed_personas, companion_names
+from h2htalk.chat.engines import model_identity
 from h2htalk.curation.gather.formats import ROLE_NAMES, USER_NAMES
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn
+from h2htalk.detect.personal.spans import TYPES
+from h2htalk.detect.personal.values.dialogue_values import addressed_personas, companion_names
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
 from h2htalk.extras import ANONYMIZATION
 
 if TYPE_CHECKING:
-    from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
+    from h2htalk.detect.personal.engine.user_recognizers import UserRegistry
 
 VERSION = 10
 _LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
@@ -41,6 +43,14 @@ _DEFAULTS = AnonymizeSettings()
 # Where a text stands: a message, from 1, or 0 and a path in the metadata.
 _Path = tuple[str | int, ...]
 _Place = tuple[int, _Path]
+
+
+def registry_fingerprint(registry: UserRegistry) -> list[str]:
+    """What the results of a user's registry depend on: the file, and the models that it names."""
+    if not registry.content:
+        return []
+    digest = hashlib.sha256(registry.content.encode()).hexdigest()[:16]
+    return [f"sha256 {digest}", *(model_identity(f"hf:{model}") for model in registry.models())]
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
@@ -87,7 +97,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
             "name_keys": sorted(settings.name_keys),
             "public_figures": settings.public_figures,
             "talk": settings.talk,
-            "recognizers": registry.fingerprint() if registry else [],
+            "recognizers": registry_fingerprint(registry) if registry else [],
             "operators": dict(sorted(settings.operators.items())),
             # What they find, and the names they give, may change from version to version.
             "libraries": libraries,
@@ -99,7 +109,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 
 def _read_registry(settings: AnonymizeSettings) -> UserRegistry:
     """The recognisers of the user."""
-    from h2htalk.curation.anonymize.engine.user_recognizers import read_registry
+    from h2htalk.detect.personal.engine.user_recognizers import read_registry
 
     return read_registry(
         Path(settings.recognizers), trusted=settings.trust_recognizers, allow=settings.allow
@@ -108,7 +118,7 @@ def _read_registry(settings: AnonymizeSettings) -> UserRegistry:
 
 def _found_types(languages: Iterable[str], registry: UserRegistry | None) -> set[str]:
     """The types that are found in some languages. What cannot be loaded is an error before the work begins."""
-    from h2htalk.curation.anonymize.engine.analyzer import NO_REGISTRY, chat_analyzer
+    from h2htalk.detect.personal.engine.analyzer import NO_REGISTRY, chat_analyzer
 
     types = set[str]()
     for language in sorted(languages):
@@ -122,7 +132,7 @@ def _messages(registry: UserRegistry | None, languages: Set[str]) -> tuple[str, 
     """What is said of a user's recognisers when the stage runs."""
     if registry is None:
         return ()
-    from h2htalk.curation.anonymize.engine.user_recognizers import unread_languages
+    from h2htalk.detect.personal.engine.user_recognizers import unread_languages
 
     return tuple(unread_languages(registry, languages))
 
@@ -172,12 +182,9 @@ def anonymize_dialogue(
     with little evidence; so is the tag), and for audit the places of the surrogates: `message` from 1, or `field` of
     the metadata. Rejected as `leak`, without text, where a value of four characters or more is still to be read.
     """
-    from h2htalk.curation.anonymize.engine.analyzer import (
-        NO_REGISTRY,
-        find_in_dialogue,
-        replace_values,
-    )
     from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
+    from h2htalk.curation.anonymize.surrogates.operators import replace_values
+    from h2htalk.detect.personal.engine.analyzer import NO_REGISTRY, find_in_dialogue
 
     slots: dict[_Place, str] = {
         (n, ()): turn.content for n, turn in enumerate(dialogue.messages, 1)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from h2htalk.curation.candidates import ANSWER, Reference
+from h2htalk.curation.candidates import ANSWER, Reference, broken_rules
 from h2htalk.curation.compose.tagging import (
     is_pleasantry,
     is_substantial,
@@ -20,7 +20,9 @@ from h2htalk.curation.compose.tagging import (
     tags_of,
     tells_of_itself,
 )
-from h2htalk.curation.safety.companion import (
+from h2htalk.data.scenario import Dialogue, Persona, Scenario, Tags, Turn
+from h2htalk.data.subtasks import find_subtask
+from h2htalk.detect.safety.companion import (
     EXPLICIT,
     HARM,
     REMOVE,
@@ -28,11 +30,9 @@ from h2htalk.curation.safety.companion import (
     companion_turns,
     find_in_answer,
 )
-from h2htalk.curation.safety.crisis import MINOR
-from h2htalk.data.scenario import Dialogue, Persona, Scenario, Tags, Turn
-from h2htalk.data.subtasks import find_subtask
+from h2htalk.detect.safety.crisis import MINOR
 from h2htalk.errors import shorten
-from h2htalk.text.contracts.contract import check_scenario, inputs_of
+from h2htalk.text.contracts.contract import inputs_of
 from h2htalk.text.contracts.violations import Violation
 
 BASE, EMOTION = "dialogue_base", "dialogue_emotion"
@@ -95,14 +95,6 @@ def scenario_of(
     return Scenario.from_dict(
         record | ({"metadata": {"safety": safety}} if safety else {}), dialogue.id
     )
-
-
-def broken_rules(
-    text: str, scenario: Scenario, persona: Persona, prompt: str | None = None
-) -> tuple[Violation, ...]:
-    """The rules of its contract that a reply breaks; `prompt`: of its writer, None for a reply of a dialogue."""
-    description = persona.descriptions.get(scenario.language, "")
-    return check_scenario(text, scenario, tuple(persona.names.values()), prompt, description)
 
 
 def screen(text: str, scenario: Scenario) -> set[str]:

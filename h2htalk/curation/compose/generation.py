@@ -17,7 +17,7 @@ from h2htalk.chat.engines import model_name, parse_model
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import sampling_of
-from h2htalk.curation.candidates import MODEL
+from h2htalk.curation.candidates import MODEL, broken_rules
 from h2htalk.curation.compose import drafts
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft
 from h2htalk.curation.compose.tagging import WORDS, tags_of
@@ -262,7 +262,7 @@ class Composer:
         # To repeat the help lines of the prompt is no leak.
         said = {k: "\n".join((v, *help_rows(k))) for k, v in persona.descriptions.items()}
         allowed = replace(persona, descriptions=said)
-        if broken := drafts.broken_rules(
+        if broken := broken_rules(
             text, scenario, allowed, _unquoted(self._write_rules(scenario, persona))
         ):
             raise RefusedDraft(

@@ -1,5 +1,5 @@
 """Dedup: remove duplicates, and dialogues that contain items of a split.
 
 In: dialogues. Out: the best dialogue of each group of duplicates, and a rejection for each other one. Candidates by
-MinHash, then exact similarity. `BANDS` in `signatures` sets the recall (`tools/bench_dedup.py`). Read `stage` first.
+MinHash, then exact similarity: `detect/duplicates` finds both. Read `stage` first.
 """

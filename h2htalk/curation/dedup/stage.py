@@ -19,11 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Pairs, find_pairs
-from h2htalk.curation.dedup.compared_texts import Match, match, plain, similarity
-from h2htalk.curation.dedup.signatures import map_part, open_index, quality, safety_decision
 from h2htalk.curation.licences import mixture
-from h2htalk.curation.run import RuleFactory, StageRun, in_processes, worker_count
+from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.stage_folder import (
     Kept,
     Outcomes,
@@ -32,13 +29,18 @@ from h2htalk.curation.stage_folder import (
     Rejected,
     StageFolder,
     each_dialogue,
+    read_dialogue,
 )
 from h2htalk.curation.stages import STAGES, CurateSpec, DedupSettings, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, replacing, write_jsonl
 from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
+from h2htalk.detect.duplicates.candidate_pairs import MappedDialogues, Pairs, find_pairs
+from h2htalk.detect.duplicates.compared_texts import Match, match, plain, similarity
+from h2htalk.detect.duplicates.signatures import map_part, open_index, quality, safety_decision
 from h2htalk.errors import ConfigError
+from h2htalk.parallel import in_processes, worker_count
 from h2htalk.progress import Progress
 
 VERSION = 7
@@ -119,10 +121,13 @@ def _make_tables(
 def _map_one(
     before: StageFolder, part: str, path: Path, split_index: tuple[tuple[str, ...], float]
 ) -> int:
-    """Map a part into its file; returns the number of its records."""
+    """Map a part into its file, without records that are no dialogues, which the rule rejects; returns the number of
+    its records."""
     records = list(before.part_records(part))
+    outcomes = map(read_dialogue, records)
+    dialogues = [dialogue for dialogue in outcomes if isinstance(dialogue, Dialogue)]
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **map_part(records, open_index(*split_index)))
+        np.savez(file, **map_part(dialogues, open_index(*split_index)))
     return len(records)
 
 

@@ -5,7 +5,6 @@ Keys of a record that `columns` maps have our names here.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import unicodedata
@@ -22,11 +21,12 @@ from h2htalk.data.languages import Language
 from h2htalk.data.replies.reasoning import split_reasoning
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, ROLES, Role, Turn
 from h2htalk.text.language_data import language_patterns, read_data
+from h2htalk.text.parsing.html_text import SURROGATE, plain_text
 
 RoleNames = Mapping[str, Role]
 # Names of roles, keys and tags in raw files, what `columns` may name, and advice where a format does not fit.
 _NAMES = read_data(Path(__file__).with_suffix(".toml"))
-_KEYS, _TAGS, ADVICE = _NAMES["keys"], _NAMES["tags"], _NAMES["advice"]
+_KEYS, ADVICE = _NAMES["keys"], _NAMES["advice"]
 ROLE_NAMES: RoleNames = {name: role for role in ROLES for name in _NAMES["roles"][role]}
 _METADATA = {
     "system": re.compile(r"(?s)\s*\S.*"),
@@ -304,33 +304,6 @@ def read_name(value: object) -> str | None:
 def _first(record: Mapping[str, Any], keys: Iterable[str]) -> Any:
     """The value of the first of some keys that a record has; None where it has none."""
     return next((record[key] for key in keys if key in record), None)
-
-
-# Known names only: `<3` and `x < y` are text.
-_BREAKING = re.compile(rf"</?(?:{'|'.join(_TAGS['block'])})(?:\s[^<>]*)?/?>[ \t]*", re.IGNORECASE)
-_OTHER = re.compile(
-    rf"</?(?:{'|'.join(_TAGS['inline'] + _TAGS['hidden'])})(?:\s[^<>]*)?/?>|<!--", re.IGNORECASE
-)
-SURROGATE = re.compile("[\ud800-\udfff]")
-_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
-
-
-def plain_text(text: str) -> str:
-    """The text without tags of HTML and with its entities decoded; one with bytes that were not UTF-8 is unchanged."""
-    if not text.isascii() and SURROGATE.search(text):
-        return text
-    bare, breaks = _BREAKING.subn("\n", text)
-    if _OTHER.search(bare):
-        from selectolax.lexbor import LexborHTMLParser
-
-        tree = LexborHTMLParser(bare)
-        tree.strip_tags(_TAGS["hidden"], recursive=True)
-        bare = tree.text()
-    elif not breaks:
-        return html.unescape(text)
-    else:
-        bare = html.unescape(bare)
-    return _BLANK_LINES.sub("\n\n", bare).strip()
 
 
 def _kind_of(value: object) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from h2htalk.curation.dedup.compared_texts import text_hash
 from h2htalk.curation.gather import formats, records
 from h2htalk.curation.gather.encodings import UTF8
 from h2htalk.curation.gather.exports.logs.chat_log import compile_pattern
@@ -23,6 +22,7 @@ from h2htalk.curation.gather.records import OnRead, Record
 from h2htalk.curation.stage_records import combined_hash
 from h2htalk.curation.stages import Source, resolve_path
 from h2htalk.data.files import is_whole
+from h2htalk.detect.duplicates.compared_texts import text_hash
 from h2htalk.errors import ConfigError, listed, quoted, suggest
 
 # Two strangers begin with the same words; where the file names no person, fewer characters are no conversation.

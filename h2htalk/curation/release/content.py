@@ -11,8 +11,6 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Self
 
-from h2htalk.curation.anonymize.spans import plain
-from h2htalk.curation.anonymize.values.dialogue_values import name_parts
 from h2htalk.curation.candidates import input_passages, input_turns, scenario_passages
 from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.workspace import Workspace, mark
@@ -28,6 +26,8 @@ from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.scenario import Dialogue, Persona, Scenario, Turn, personas_of
 from h2htalk.data.split_output import write_personas
 from h2htalk.data.stage_folders import is_workspace
+from h2htalk.detect.personal.spans import plain
+from h2htalk.detect.personal.values.dialogue_values import name_parts
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
 from h2htalk.rounds.texts.interface import passage_title

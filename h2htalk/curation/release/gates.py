@@ -13,11 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from h2htalk.curation.anonymize.values.dialogue_values import companion_names
-from h2htalk.curation.compose.drafts import broken_rules
-from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
-from h2htalk.curation.dedup.compared_texts import match
-from h2htalk.curation.dedup.signatures import map_part, open_index
+from h2htalk.curation.candidates import broken_rules
 from h2htalk.curation.licences import refusal
 from h2htalk.curation.release import hints
 from h2htalk.curation.release.content import (
@@ -41,8 +37,6 @@ from h2htalk.curation.release.read_gates import (
 )
 from h2htalk.curation.release.selection import families, objections
 from h2htalk.curation.release.settings import ALL, ReleaseSpec
-from h2htalk.curation.safety.content_rules import find_prompt_leak
-from h2htalk.curation.safety.crisis import SURE, read_kind
 from h2htalk.data.case import Case
 from h2htalk.data.languages import Language, find_language
 from h2htalk.data.readers.exposures import LEAST_DETAILS
@@ -50,6 +44,12 @@ from h2htalk.data.readers.reads import REIDENTIFICATION, TESTED_GATES, TestedGat
 from h2htalk.data.records import Text, read_record, strict_record
 from h2htalk.data.releases.release_folder import DEV, TEST
 from h2htalk.data.scenario import Persona, Scenario, Turn
+from h2htalk.detect.duplicates.candidate_pairs import MappedDialogues, find_pairs
+from h2htalk.detect.duplicates.compared_texts import match
+from h2htalk.detect.duplicates.signatures import map_part, open_index
+from h2htalk.detect.personal.values.dialogue_values import companion_names
+from h2htalk.detect.safety.content_rules import find_prompt_leak
+from h2htalk.detect.safety.crisis import SURE, read_kind
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 from h2htalk.progress import counted_items
 from h2htalk.rounds.aggregation.decisions import TIE
@@ -112,7 +112,7 @@ def _personal_values(
     texts: tuple[str, ...], language: Language, allow: tuple[str, ...]
 ) -> list[tuple[str, str]]:
     """The type and the text of each piece of personal data in the texts of one item or persona."""
-    from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+    from h2htalk.detect.personal.engine.analyzer import find_in_dialogue
 
     spans = find_in_dialogue(texts, language, allow=allow).spans
     return [
@@ -237,7 +237,7 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     family = families(items) | {case.id: f"case {case.family}" for case in content.cases}
     records: list[Scenario | Case] = [*(item.scenario for item in items), *content.cases]
     part = map_part(
-        [compared_dialogue(record).to_dict() for record in records],
+        [compared_dialogue(record) for record in records],
         open_index(context.spec.other_splits, THRESHOLD),
     )
     mapped = MappedDialogues([part])  # in memory: a kill leaves no text in a temporary file

@@ -25,20 +25,20 @@ from h2htalk.curation.release.gate_context import (
     texts_of_items,
 )
 from h2htalk.curation.release.selection import REVIEWED
-from h2htalk.curation.safety.companion import (
+from h2htalk.curation.safety.policy import ALONE, MINORS
+from h2htalk.curation.safety.stage import assess
+from h2htalk.data.case import Case
+from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Role, Scenario, Turn
+from h2htalk.detect.safety.companion import (
     EXPLICIT,
     HARM,
     REVIEW,
     companion_turns,
     find_in_answer,
 )
-from h2htalk.curation.safety.crisis import CUE, FAINT, MINOR, SURE, TAGS, find_crisis, read_kind
-from h2htalk.curation.safety.lexicons import find_listed
-from h2htalk.curation.safety.policy import ALONE, MINORS
-from h2htalk.curation.safety.stage import assess
-from h2htalk.data.case import Case
-from h2htalk.data.languages import Language
-from h2htalk.data.scenario import Role, Scenario, Turn
+from h2htalk.detect.safety.crisis import CUE, FAINT, MINOR, SURE, TAGS, find_crisis, read_kind
+from h2htalk.detect.safety.lexicons import find_listed
 from h2htalk.text.language_data import language_patterns
 
 PERSONA = "the persona's"  # how the place of a persona's text begins

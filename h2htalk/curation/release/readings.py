@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from h2htalk.curation.dedup.compared_texts import plain, similarity
 from h2htalk.curation.reading.question import Danger
 from h2htalk.curation.release.content import ReleaseContent, ReleaseItem, record_passages
 from h2htalk.curation.release.minors import TOLD_IN_ANOTHER, minors_by_person
@@ -34,6 +33,7 @@ from h2htalk.data.readers.served_by import SEVERAL
 from h2htalk.data.records import read_record
 from h2htalk.data.releases.release_folder import Manifest
 from h2htalk.data.scenario import Scenario
+from h2htalk.detect.duplicates.compared_texts import plain, similarity
 from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.outcome import RoundOutcome
 from h2htalk.rounds.reads import reads_of_round

@@ -10,8 +10,7 @@ from typing import Any
 
 from scipy.cluster.hierarchy import DisjointSet
 
-from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.compose.drafts import broken_rules
+from h2htalk.curation.candidates import Candidate, broken_rules
 from h2htalk.curation.release.content import REFERENCES, ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import Acceptance, Quota, ReleaseSpec
 from h2htalk.data.erasure.folder_kinds import ErasedIds

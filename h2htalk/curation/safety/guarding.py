@@ -28,11 +28,11 @@ from h2htalk.curation.reading.guards import (
     refuse_weak_guard,
 )
 from h2htalk.curation.reading.question import PlainQuestion
-from h2htalk.curation.safety import companion, crisis, lexicons
-from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.policy import Assessment, apply_findings, apply_verdict
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.data.scenario import Dialogue
+from h2htalk.detect.safety import companion, crisis, lexicons
+from h2htalk.detect.safety.evidence import Evidence
 
 Scope = Literal["all", "doubtful"]
 # What the plain question asks about, by the first part of a code: it clears nothing else.

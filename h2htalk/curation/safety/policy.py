@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from h2htalk.curation.reading.guards import Verdict
 from h2htalk.curation.reading.question import MessageFinding
-from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
-from h2htalk.curation.safety.crisis import HINT, MINOR, POSSIBLE, TAGS
-from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.lexicons import POLITICAL
 from h2htalk.data.scenario import Dialogue
+from h2htalk.detect.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
+from h2htalk.detect.safety.crisis import HINT, MINOR, POSSIBLE, TAGS
+from h2htalk.detect.safety.evidence import Evidence
+from h2htalk.detect.safety.lexicons import POLITICAL
 
 Action = Literal["keep", "keep_tag", "review", "remove"]
 Risk = Literal["none", "elevated", "high"]

@@ -10,13 +10,8 @@ from typing import Any
 from h2htalk.chat.engines import model_identity
 from h2htalk.curation.reading.guards import GuardReader, GuardReading
 from h2htalk.curation.run import RuleFactory, StageRun
-from h2htalk.curation.safety import companion, crisis, danger_encoder, lexicons
-from h2htalk.curation.safety.content_rules import READ, find_unusable_content
-from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guarding import Guard, GuardCalls, apply_reading
-from h2htalk.curation.safety.ngram_classifier import load_classifier, load_joint, read_together
 from h2htalk.curation.safety.policy import Assessment, Explicit, Talk, decide_safety
-from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.curation.stage_folder import (
     Kept,
     Outcome,
@@ -31,6 +26,12 @@ from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue
+from h2htalk.detect import encoder as danger_encoder
+from h2htalk.detect.hashed import load_classifier, load_joint, read_together
+from h2htalk.detect.safety import companion, crisis, lexicons
+from h2htalk.detect.safety.content_rules import READ, find_unusable_content
+from h2htalk.detect.safety.evidence import Evidence
+from h2htalk.detect.safety.text_folding import fold_spelling
 from h2htalk.text.language_data import language_data
 
 VERSION = 8

@@ -12,28 +12,28 @@ from typing import Any, cast
 
 import pytest
 
-from h2htalk.curation.anonymize.engine.analyzer import (
+from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
+from h2htalk.curation.anonymize.surrogates.operators import replace_values
+from h2htalk.curation.run import run_stage
+from h2htalk.curation.stage_folder import Kept, Rejected
+from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source
+from h2htalk.data.scenario import Dialogue
+from h2htalk.detect.personal.engine.analyzer import (
     MARGIN,
     WINDOW,
     DialogueText,
     chat_analyzer,
     find_in_dialogue,
     find_spans,
-    replace_values,
 )
-from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
-from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
-from h2htalk.curation.anonymize.values.dialogue_values import (
+from h2htalk.detect.personal.spans import Span
+from h2htalk.detect.personal.values.dialogue_values import (
     addressed_personas,
     companion_names,
     find_allowed,
     longer_names,
 )
-from h2htalk.curation.run import run_stage
-from h2htalk.curation.stage_folder import Kept, Rejected
-from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source
-from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
 from support.curations import all_bytes, dialogue, gathered
 from support.tables import table
@@ -93,7 +93,7 @@ def test_half_surrogates_inside_a_value_break_no_operator(operator: str) -> None
 def test_a_worker_imports_neither_torch_nor_transformers_and_stays_small() -> None:
     code = """
 import re, sys
-from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+from h2htalk.detect.personal.engine.analyzer import find_in_dialogue
 find_in_dialogue(["my name is Tom Baker, I work at Mercy Hospital", "Tom lives at 12 Oak Street"] * 20, "en")
 find_in_dialogue(["我叫张伟，电话13812345678，住在和平里小区6栋176"] * 20, "zh")
 print([name for name in ("torch", "transformers", "gliner") if name in sys.modules])

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
-from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.curation.anonymize.surrogates.alike_names import (
     given_list,
     latin_gender,
@@ -31,7 +29,10 @@ from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import (
     normalized_value,
     number,
 )
-from h2htalk.curation.anonymize.values.dialogue_values import (
+from h2htalk.curation.anonymize.surrogates.operators import replace_values
+from h2htalk.detect.personal.engine.analyzer import find_in_dialogue
+from h2htalk.detect.personal.spans import TYPES, Span
+from h2htalk.detect.personal.values.dialogue_values import (
     DialogueData,
     KnownValues,
     home_number,

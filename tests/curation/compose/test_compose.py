@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.chat.protocol import Reply, Request
-from h2htalk.curation.candidates import Candidate
+from h2htalk.curation.candidates import Candidate, broken_rules
 from h2htalk.curation.compose.drafts import (
     MOST_CHARACTERS,
     MOST_DRAFTS,
@@ -20,7 +20,6 @@ from h2htalk.curation.compose.drafts import (
     Draft,
     RefusedDraft,
     answered,
-    broken_rules,
     extract,
     history,
     scenario_of,
@@ -28,7 +27,6 @@ from h2htalk.curation.compose.drafts import (
 from h2htalk.curation.compose.generation import REFERENCE, Composer, ReferenceReply, read_proposals
 from h2htalk.curation.compose.tagging import count_emotions, tags_of
 from h2htalk.curation.prompts import Prompts
-from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.stages import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
@@ -36,6 +34,7 @@ from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Dialogue, Tags, Turn, bundled_personas, noted_tags
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.detect.safety.evidence import Evidence
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.text.contracts.contract import check_scenario
 from h2htalk.text.help_lines import help_rows

@@ -14,10 +14,6 @@ from hypothesis import strategies as st
 
 import h2htalk.curation.dedup.stage as module
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
-from h2htalk.curation.dedup.compared_texts import Sides, match, plain, similarity, text_hash
-from h2htalk.curation.dedup.contamination import SplitIndex
-from h2htalk.curation.dedup.signatures import map_part, quality, signature
 from h2htalk.curation.show import explain
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import ComposeSettings, DedupSettings
@@ -26,6 +22,10 @@ from h2htalk.data.languages import Language, find_language
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import Split, load_split
+from h2htalk.detect.duplicates.candidate_pairs import MappedDialogues, find_pairs
+from h2htalk.detect.duplicates.compared_texts import Sides, match, plain, similarity, text_hash
+from h2htalk.detect.duplicates.contamination import SplitIndex
+from h2htalk.detect.duplicates.signatures import map_part, quality, signature
 from h2htalk.errors import ConfigError
 from support.compositions import script
 from support.curations import all_files, finished, run_one
@@ -533,7 +533,7 @@ def test_what_is_compared_hashes_that_never_change_and_a_complete_reply() -> Non
 
 def test_many_texts_with_one_phrase_give_few_pairs_each():
     made = [dialogue(f"d{n}", f"{words('frame', 60)} {n:05}", words(n, 9)) for n in range(600)]
-    part = map_part([one.to_dict() for one in made], SplitIndex([], 0.8))
+    part = map_part(made, SplitIndex([], 0.8))
     first, second = find_pairs(MappedDialogues([part]))
     assert (first < second).all()
     assert 0 < len(first) <= 64 * len(made)

@@ -23,7 +23,6 @@ from h2htalk.curation.gather.formats import (
     RefusedItem,
     breaks_off,
     clean,
-    plain_text,
 )
 from h2htalk.curation.gather.records import json_members
 from h2htalk.curation.gather.source_files import Item, plan_source
@@ -31,6 +30,7 @@ from h2htalk.curation.stages import Source
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Role, Turn
 from h2htalk.errors import ConfigError, DataError
+from h2htalk.text.parsing.html_text import plain_text
 from support.tables import table
 
 

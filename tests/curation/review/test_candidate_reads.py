@@ -25,7 +25,6 @@ from h2htalk.curation.review.candidate_reads import (
 )
 from h2htalk.curation.review.reviewer import pair_answers, review_prompt_fingerprint, rubric_answers
 from h2htalk.curation.review.stage import decide_review
-from h2htalk.curation.safety.crisis import TAGS
 from h2htalk.curation.stages import ReviewSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES
@@ -37,6 +36,7 @@ from h2htalk.data.readers.reads import READ_GATES, Read, ReadGate, read_read
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.detect.safety.crisis import TAGS
 from support.certificates import certifying_figures
 from support.curations import run_one
 

@@ -15,12 +15,7 @@ from h2htalk.chat.protocol import Reply
 from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.reading.guards import GuardReader, Safety, Verdict, read_verdict
 from h2htalk.curation.reading.question import PlainQuestion
-from h2htalk.curation.safety import crisis
-from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REVIEW, find_companion
-from h2htalk.curation.safety.content_rules import find_unusable_content
-from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guarding import Guard
-from h2htalk.curation.safety.lexicons import find_contempt
 from h2htalk.curation.safety.policy import ALONE, SECOND, Explicit, apply_verdict, decide_safety
 from h2htalk.curation.safety.stage import assess, guarded_outcome, make_stage, open_rule, outcome
 from h2htalk.curation.stage_folder import Kept, Rejected
@@ -29,6 +24,11 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue, Scenario, Turn, noted_tags, notes_crisis
 from h2htalk.data.splits import load_split
+from h2htalk.detect.safety import crisis
+from h2htalk.detect.safety.companion import EXPLICIT, HARM, LAYER, REVIEW, find_companion
+from h2htalk.detect.safety.content_rules import find_unusable_content
+from h2htalk.detect.safety.evidence import Evidence
+from h2htalk.detect.safety.lexicons import find_contempt
 from h2htalk.errors import ConfigError
 from h2htalk.rounds.item_sources import scenario_item
 from support.safety_tables import GOLDEN, HERE, dialogues, ordinary_lines, talk
@@ -187,7 +187,7 @@ def test_a_guard_decides_and_its_replies_are_stored(
     assert (tmp_path / "stage/calls.jsonl").exists()
     harm = [Evidence(LAYER, HARM, 0.4, turn=1)]
     monkeypatch.setattr(
-        "h2htalk.curation.safety.companion.find_companion", lambda turns, language: harm
+        "h2htalk.detect.safety.companion.find_companion", lambda turns, language: harm
     )
     kept = decided(
         talk("I want to die and nobody would care", "It is raining again today."),

@@ -15,8 +15,8 @@ from random import Random
 from string import ascii_lowercase, digits
 from typing import Any
 
-from h2htalk.curation.anonymize.english.persons import words
-from h2htalk.curation.anonymize.values.dialogue_values import Gender, Role
+from h2htalk.detect.personal.english.persons import words
+from h2htalk.detect.personal.values.dialogue_values import Gender, Role
 from h2htalk.text.chinese_characters import DOUBLE_SURNAMES
 from h2htalk.text.language_data import read_data, read_lines
 

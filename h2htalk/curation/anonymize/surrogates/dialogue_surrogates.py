@@ -32,9 +32,6 @@ from stdnum.cn import ric
 from stdnum.gb import nhs
 from stdnum.us import rtn
 
-from h2htalk.curation.anonymize.spans import TYPES, normalize_text, plain, value_shape
-from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
-from h2htalk.curation.anonymize.structured.reading import read_table
 from h2htalk.curation.anonymize.surrogates import alike_names as names
 from h2htalk.curation.anonymize.surrogates.alike_names import (
     other_latin,
@@ -43,8 +40,11 @@ from h2htalk.curation.anonymize.surrogates.alike_names import (
     same_case,
     scramble,
 )
-from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.data.languages import find_language
+from h2htalk.detect.personal.spans import TYPES, normalize_text, plain, value_shape
+from h2htalk.detect.personal.structured.numbers import luhn, medicare
+from h2htalk.detect.personal.structured.reading import read_table
+from h2htalk.detect.personal.values import dialogue_values
 from h2htalk.text.language_data import pattern_table, read_data
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.

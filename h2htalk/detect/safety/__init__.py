@@ -1,0 +1,4 @@
+"""Find crises and other dangers, harm by a companion, offence, politics, and unusable content.
+
+In: the turns of a dialogue. Out: `Evidence`, with scores. Read `evidence` first, then `crisis` and `companion`.
+"""
