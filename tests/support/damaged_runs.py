@@ -6,7 +6,6 @@ import os
 import random
 import re
 import resource
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from h2htalk.cli import main
 from support.damage import copy_folder, damage
+from support.kills import begin_child
 
 LONGEST = 60  # seconds of a command on a folder of some kilobytes
 MOST_MEMORY = 6 << 30
@@ -80,8 +80,7 @@ def run_command(words: Words, folder: Path) -> Outcome:
 def _run_and_exit(words: Words, output: Path) -> None:
     code = 111
     try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(LONGEST)
+        begin_child(LONGEST)
         file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import gc
 import json
 import os
 import shutil
@@ -18,6 +20,7 @@ from unittest.mock import patch
 from h2htalk.data.files import AppendLog
 
 KILLED = 137
+STDERR = 2
 # Python's audit events for changes of a folder: a kill may come before each of them.
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"}
 
@@ -146,11 +149,30 @@ def states_of(work: Callable[[], object], folder: Path, into: Path) -> list[Path
     return sorted(into.iterdir())
 
 
-def killed_in(work: Callable[[], object]) -> bool:
-    """Run in a process of its own; whether the work ended it with `KILLED`, or it was killed."""
+def killed_in(work: Callable[[], object], seconds: float = PATIENCE) -> bool:
+    """Run in a process of its own; whether the work ended it with `KILLED`, or it was killed.
+
+    Raises AssertionError where it goes on for longer than `seconds`; standard error holds its stacks.
+    """
     if not (child := os.fork()):
+        begin_child(seconds)
         try:
             work()
         finally:
             os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (KILLED, -signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code != -signal.SIGALRM, f"it still ran after {seconds:g} s"
+    return code in (KILLED, -signal.SIGKILL)
+
+
+def begin_child(seconds: float) -> None:
+    """What a forked child does first.
+
+    Its garbage collector leaves alone what the parent holds: a model of OpenVINO that earlier tests left in a circle
+    waits, when it is freed, for threads that this process does not have. After `seconds`, SIGALRM ends the child, and
+    its stacks are printed.
+    """
+    gc.freeze()
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    faulthandler.register(signal.SIGALRM, file=STDERR, chain=True)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
