@@ -344,6 +344,28 @@ print(stage.settings["recognizers"], stage.messages, "presidio_analyzer" in sys.
     assert done.stdout == "[] () False\n"
 
 
+@pytest.mark.parametrize(
+    "module",
+    [
+        "h2htalk.curation.anonymize.surrogates.operators",
+        "h2htalk.detect.personal.engine.analyzer",
+        "h2htalk.detect.personal.engine.user_recognizers",
+    ],
+)
+def test_whatever_is_imported_first_presidio_comes_without_torch_and_with_a_limit_of_time(
+    module: str,
+) -> None:
+    """Replacing alone imported torch, and a pattern that goes back and forth then took 40 s and was no error."""
+    code = f"""
+import sys
+import {module}
+from presidio_analyzer import pattern_recognizer
+print("torch" in sys.modules, pattern_recognizer.REGEX_TIMEOUT_SECONDS)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False 2\n"
+
+
 def test_every_dialogue_has_another_person_and_no_file_has_a_secret(tmp_path: Path) -> None:
     workspace = gathered(
         tmp_path, [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}") for n in range(1, 9)]

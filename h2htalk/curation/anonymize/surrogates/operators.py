@@ -8,6 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
+# First, as it imports Presidio without torch and with its limit of time; `presidio_anonymizer` imports all of it, too.
+import h2htalk.detect.personal.engine  # noqa: F401
+
+# isort: split
 from presidio_anonymizer import AnonymizerEngine
 from presidio_anonymizer.entities import OperatorConfig
 from presidio_anonymizer.entities import RecognizerResult as FoundSpan
