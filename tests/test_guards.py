@@ -278,8 +278,6 @@ STAGES_OF_CURATION = frozenset(
 )
 # Imports from one stage into another that are left: this list only shrinks.
 BETWEEN_STAGES = {
-    ("anonymize.stage", "gather.formats"),  # under which keys and roles files name the user
-    ("release.card", "gather.exports.programs"),  # whose chats are between people
     ("release.hints", "safety.policy"),  # from which score on a word of the list counts alone
     ("release.hints", "safety.stage"),  # whether what a user says is hate
 }

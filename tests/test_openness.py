@@ -43,7 +43,8 @@ CONTENT = {
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
     # the judge of a stored study
     "cli": 7180,
-    "curation": 101230,
+    # names of roles and of programs that two stages read lie beside the stages
+    "curation": 101290,
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
     # split that runs share
     "data": 30135,  # with headings over reasoning, and the one score of early logs of Inspect

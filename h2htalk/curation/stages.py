@@ -247,8 +247,8 @@ class AnonymizeSettings:
     )
     # What dialogues are about: people's own lives, where one sign makes a name private, or public matters: two do.
     talk: Literal["personal", "public"] = "personal"
-    # Keys of a record, of its `metadata` or its `user` with the user's name, beside `USER_NAMES`; it is replaced
-    # everywhere in the dialogue.
+    # Keys of a record, of its `metadata` or its `user` with the user's name, beside those of `role_names.toml`; it is
+    # replaced everywhere in the dialogue.
     name_keys: tuple[str, ...] = ()
 
 

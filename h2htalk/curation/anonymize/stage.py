@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.chat.engines import model_identity
-from h2htalk.curation.gather.formats import ROLE_NAMES, USER_NAMES
+from h2htalk.curation.role_names import ROLE_NAMES, USER_NAMES
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source

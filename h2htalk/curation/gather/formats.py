@@ -17,17 +17,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from h2htalk.curation.role_names import (
+    INSTRUCTION_ROLES,
+    ROLE_NAMES,
+    TOOL_ROLES,
+    USER_NAMES,
+    RoleNames,
+)
 from h2htalk.data.languages import Language
 from h2htalk.data.replies.reasoning import split_reasoning
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, ROLES, Role, Turn
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Role, Turn
 from h2htalk.text.language_data import language_patterns, read_data
 from h2htalk.text.parsing.html_text import SURROGATE, plain_text
 
-RoleNames = Mapping[str, Role]
-# Names of roles, keys and tags in raw files, what `columns` may name, and advice where a format does not fit.
+# Names of keys and tags in raw files, what `columns` may name, and advice where a format does not fit.
 _NAMES = read_data(Path(__file__).with_suffix(".toml"))
 _KEYS, ADVICE = _NAMES["keys"], _NAMES["advice"]
-ROLE_NAMES: RoleNames = {name: role for role in ROLES for name in _NAMES["roles"][role]}
 _METADATA = {
     "system": re.compile(r"(?s)\s*\S.*"),
     "date": re.compile(r"\d{4}-\d{2}-\d{2}"),
@@ -40,12 +45,6 @@ _DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*
 _MOST_NAMES = 12  # of keys and roles that a refusal names
 _LONGEST_NAME = 60  # characters
 _LONGEST_LITERAL = 500_000  # characters of a list as Python prints it; its tree takes a hundred times as much memory
-USER_NAMES = (
-    "name",
-    "user_name",
-    "username",
-    "nickname",
-)  # keys under which files give the user's name
 Turns = tuple[tuple[Role, str], ...]
 REASONING = "reasoning"  # the tag of a dialogue without the reasoning that its file had
 
@@ -262,16 +261,6 @@ COLUMNS: Mapping[str, str] = _NAMES["columns"]
 MESSAGE_COLUMNS = ("role", "content")  # of them, those that are keys of a message
 
 
-def instruction_roles() -> tuple[str, ...]:
-    """The names of roles whose messages instruct the companion."""
-    return tuple(_NAMES["roles"]["instructions"])
-
-
-def tool_roles() -> tuple[str, ...]:
-    """The names of roles whose messages are calls of tools, and their results."""
-    return tuple(_NAMES["roles"]["tool"])
-
-
 def text_parts() -> tuple[str, ...]:
     """The kinds of the parts of a message that are text."""
     return tuple(_NAMES["text_parts"])
@@ -352,13 +341,9 @@ def _turns(messages: object, roles: RoleNames, keys: MessageKeys) -> tuple[Turns
             )
         name = _role_name(message, keys, number)
         if name not in roles or name in ROLE_NAMES:
-            if (
-                name in _NAMES["roles"]["tool"]
-                or message.get("tool_calls")
-                or message.get("function_call")
-            ):
+            if name in TOOL_ROLES or message.get("tool_calls") or message.get("function_call"):
                 raise RefusedItem("tool", "a call of a tool, or its result", message=number)
-            if name not in roles and name not in _NAMES["roles"]["instructions"]:
+            if name not in roles and name not in INSTRUCTION_ROLES:
                 problem = (
                     'an unknown role; say who it is: roles = { NAME = "companion" }, or "user"'
                 )

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from h2htalk.curation.export_programs import EXPORT_PROGRAMS
 from h2htalk.curation.gather.erased_lines import (
     ErasedMarks,
     erased_marks,
@@ -26,7 +27,6 @@ from h2htalk.curation.gather.erased_lines import (
     is_one_chat,
     lines_of,
 )
-from h2htalk.curation.gather.exports.programs import PROGRAMS
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem, clean
 from h2htalk.curation.gather.records import OnRead
 from h2htalk.curation.gather.source_files import LEAST_CHARACTERS, Item, SourcePlan
@@ -86,7 +86,7 @@ def content_marks(key: bytes, source: Source, content: RawDialogue | RefusedItem
         evidence = sorted(content.evidence.items())
         return [mark(key, "refused", content.reason, content.problem, evidence)]
     # A program of companions has no name of a person, but one of the file.
-    is_named = source.format not in PROGRAMS or PROGRAMS[source.format].of_people
+    is_named = source.format not in EXPORT_PROGRAMS or EXPORT_PROGRAMS[source.format].of_people
     person = content.person if is_named else None
     digest = hashlib.blake2b(key=key, digest_size=_DIGEST, person=b"h2htalk item")
     digest.update(_as_bytes(["person", person or ""]))
@@ -133,7 +133,7 @@ def has_erased_marks(
     )
     marks = {content_marks(key, source, content)[-1], *raw_marks}
     # A conversation that goes on after somebody was erased begins with the erased words.
-    is_export = source.format in PROGRAMS
+    is_export = source.format in EXPORT_PROGRAMS
     marks.update(beginning_marks(key, source, content, of_user=not is_export).values())
     return not erased.marks.isdisjoint(marks)
 
@@ -423,7 +423,7 @@ def _not_gathered(
     """What of an item was not gathered before: all of it, the messages after what was, or nothing. `left`: how often a
     mark is still to be found."""
     item_mark = content_marks(key, source, content)[-1]
-    is_export = source.format in PROGRAMS
+    is_export = source.format in EXPORT_PROGRAMS
     is_long = (
         not isinstance(content, RawDialogue)
         or sum(len(text) for _, text in content.messages) >= LEAST_CHARACTERS

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from h2htalk.curation.export_programs import EXPORT_PROGRAMS
 from h2htalk.curation.gather import formats, records
 from h2htalk.curation.gather.encodings import NAMES, UTF8
 from h2htalk.curation.gather.exports.dates import is_moment
@@ -188,7 +189,7 @@ def find_kind(file: Path) -> FileKind | None:
         return None
     for name, program in PROGRAMS.items():
         if program.looks_like is not None and program.looks_like(head):
-            return FileKind(f"an export of {program.title}", {"format": name})
+            return FileKind(f"an export of {EXPORT_PROGRAMS[name].title}", {"format": name})
     if _MARKDOWN_RULE.search(head):
         # A table of Markdown, of which the bars are no marks between columns alone.
         return _kind_of_log(file, head)
@@ -207,7 +208,9 @@ def _kind_of_archive(file: Path) -> FileKind | None:
                     with archive.open(member) as held:
                         head = held.read(_HEAD).decode(UTF8, "ignore").removeprefix("\ufeff")
                     if program.looks_like(head):
-                        return FileKind(f"an archive of {program.title}", {"format": name})
+                        return FileKind(
+                            f"an archive of {EXPORT_PROGRAMS[name].title}", {"format": name}
+                        )
     except (
         zipfile.BadZipFile,
         OSError,

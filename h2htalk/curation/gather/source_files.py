@@ -19,6 +19,7 @@ from h2htalk.curation.gather.exports.logs.joined_lines import LINES
 from h2htalk.curation.gather.exports.programs import PROGRAMS, export_records
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.records import OnRead, Record
+from h2htalk.curation.role_names import ROLE_NAMES
 from h2htalk.curation.stage_records import combined_hash
 from h2htalk.curation.stages import Source, resolve_path
 from h2htalk.data.files import is_whole
@@ -240,7 +241,7 @@ class SourcePlan:
             }
         options: dict[str, Any] = {}
         if form in formats.WITH_ROLES:
-            options["roles"] = {**formats.ROLE_NAMES, **self.source.roles}
+            options["roles"] = {**ROLE_NAMES, **self.source.roles}
             options["keys"] = formats.MessageKeys.of_columns(self.source.columns)
         try:
             raw: RawDialogue = formats.READERS[form](value, **options)

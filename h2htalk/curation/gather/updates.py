@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.gather.exports.programs import PROGRAMS
+from h2htalk.curation.export_programs import EXPORT_PROGRAMS
 from h2htalk.curation.gather.gathered_items import (
     Comparison,
     GatheredItems,
@@ -253,7 +253,7 @@ def _compare(
         for _ in new_items(plan, gathered, key, update, lambda size: None, comparison):
             pass
         missing = (gathered.items - comparison.known).total()
-        is_export = plan.source.format in PROGRAMS
+        is_export = plan.source.format in EXPORT_PROGRAMS
         if missing and not is_export and not workspace.erased_from(name):
             items = f"{counted(missing, 'item')} that {'was' if missing == 1 else 'were'} gathered"
             problem = (

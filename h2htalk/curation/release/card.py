@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from h2htalk.curation.candidates import MODEL
-from h2htalk.curation.gather.exports.programs import PROGRAMS
+from h2htalk.curation.export_programs import EXPORT_PROGRAMS
 from h2htalk.curation.release.exposed import exposure_lines, read_exposure_facts
 from h2htalk.curation.release.previous import changes_text
 from h2htalk.curation.release.read_summary import cases_among, certificate_rows, counted_rows
@@ -412,9 +412,9 @@ def chats_of_people(workspace: Workspace) -> dict[str, str]:
     """The sources whose chats are between people, and the programs that exported them."""
     sources = workspace.stage(FIRST_STAGE).settings().get("sources", ())
     programs = {
-        str(source["name"]): PROGRAMS[source["format"]]
+        str(source["name"]): EXPORT_PROGRAMS[source["format"]]
         for source in sources
-        if source["format"] in PROGRAMS
+        if source["format"] in EXPORT_PROGRAMS
     }
     return {name: program.title for name, program in sorted(programs.items()) if program.of_people}
 

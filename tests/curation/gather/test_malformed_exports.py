@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from test_formats import read_file
 
+from h2htalk.curation.export_programs import EXPORT_PROGRAMS
 from h2htalk.curation.gather import look
 from h2htalk.curation.gather.exports import export_files
 from h2htalk.curation.gather.exports.programs import PROGRAMS
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
+from h2htalk.curation.stages import Format
 from h2htalk.errors import DataError
 
 BROKEN = {
@@ -45,6 +47,11 @@ def problems(path: Path, form: str) -> list[str]:
         return [str(error)]
     assert not any(isinstance(content, RawDialogue) for content in contents)
     return [content.problem for content in contents if isinstance(content, RefusedItem)]
+
+
+def test_each_program_that_is_read_has_a_title_and_is_a_format_of_a_source() -> None:
+    assert EXPORT_PROGRAMS.keys() == PROGRAMS.keys()
+    assert set(PROGRAMS) <= set(get_args(Format))
 
 
 @pytest.mark.parametrize("kind", BROKEN)

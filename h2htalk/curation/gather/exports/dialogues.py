@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from h2htalk.curation.gather.exports.messages import Chat, ChatMessage, plain_name, same_name
-from h2htalk.curation.gather.formats import ROLE_NAMES, RawDialogue, RefusedItem, joined_place
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem, joined_place
+from h2htalk.curation.role_names import ROLE_NAMES
 from h2htalk.data.scenario import Role
 from h2htalk.errors import ConfigError, counted, listed, quoted
 

@@ -29,23 +29,19 @@ Chats = Iterator[Chat | RefusedItem]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A kind of export.
+    """How a kind of export is read; `EXPORT_PROGRAMS` has its title.
 
     Attributes:
-        title: how it is named in messages.
         read: its chats.
         patterns: of the names of its files, in a folder and in an archive.
-        of_people: the chats are between people, as far as the program knows; the card of a release says so.
         is_one_chat: a file holds one chat, or chats of one account with the same people; all lines are theirs.
         names_companion: the companion has a name in its files.
         columns: our names of the columns that a source may give.
         looks_like: whether the head of a text file is one; None where no text says it.
     """
 
-    title: str
     read: Callable[[ExportFile, Source], Chats]
     patterns: tuple[str, ...]
-    of_people: bool
     is_one_chat: bool = False
     names_companion: bool = True
     columns: tuple[str, ...] = ()
@@ -102,81 +98,61 @@ def _chat_log(file: ExportFile, source: Source) -> Chats:
 
 PROGRAMS: Mapping[str, Program] = {
     "whatsapp": Program(
-        title="WhatsApp",
         read=_whatsapp,
         patterns=whatsapp.PATTERNS,
-        of_people=True,
         is_one_chat=True,
         looks_like=whatsapp.looks_like,
     ),
     "telegram": Program(
-        title="Telegram Desktop",
         read=_telegram,
         patterns=telegram.PATTERNS,
-        of_people=True,
         is_one_chat=True,
         looks_like=telegram.looks_like,
     ),
     "sillytavern": Program(
-        title="SillyTavern",
         read=_sillytavern,
         patterns=sillytavern.PATTERNS,
-        of_people=False,
         is_one_chat=True,
         looks_like=sillytavern.looks_like,
     ),
     "chatgpt": Program(
-        title="ChatGPT",
         read=_chatgpt,
         patterns=chatgpt.PATTERNS,
-        of_people=False,
         names_companion=False,
         looks_like=chatgpt.looks_like,
     ),
     "claude": Program(
-        title="Claude",
         read=_claude,
         patterns=claude.PATTERNS,
-        of_people=False,
         names_companion=False,
         looks_like=claude.looks_like,
     ),
     "open_webui": Program(
-        title="Open WebUI",
         read=_open_webui,
         patterns=open_webui.PATTERNS,
-        of_people=False,
         names_companion=False,
         looks_like=open_webui.looks_like,
     ),
     "librechat": Program(
-        title="LibreChat",
         read=_librechat,
         patterns=librechat.PATTERNS,
-        of_people=False,
         names_companion=False,
         looks_like=librechat.looks_like,
     ),
     "character_ai": Program(
-        title="Character.AI",
         read=_character_ai,
         patterns=character_ai.PATTERNS,
-        of_people=False,
         is_one_chat=True,
         looks_like=character_ai.looks_like,
     ),
     "turns": Program(
-        title="rows of one message",
         read=_turns,
         patterns=("*.csv", "*.tsv", "*.jsonl", "*.json", "*.parquet", "*.gz", "*.zst", "*.txt"),
-        of_people=True,
         columns=columns.NAMED,
     ),
     "chat_log": Program(
-        title="a log of lines",
         read=_chat_log,
         patterns=chat_log.PATTERNS,
-        of_people=True,
         is_one_chat=True,
     ),
 }

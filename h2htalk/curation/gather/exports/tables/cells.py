@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from h2htalk.curation.gather.formats import (
-    ROLE_NAMES,
-    instruction_roles,
     read_name,
     reasoning_parts,
     text_parts,
-    tool_roles,
 )
+from h2htalk.curation.role_names import INSTRUCTION_ROLES, ROLE_NAMES, TOOL_ROLES
 
 _TEXT_KEYS = ("text", "content", "value", "body", "parts")
 _ROLE_KEYS = ("role", "kind", "type")
@@ -92,7 +90,7 @@ def speaker_in(value: object) -> tuple[str, str]:
         return read_name(value) or "", ""
     names = (read_name(plain_value(value.get(key))) for key in _NAME_KEYS)
     name = next((name for name in names if name), "")
-    known = (*ROLE_NAMES, *instruction_roles(), *tool_roles())
+    known = (*ROLE_NAMES, *INSTRUCTION_ROLES, *TOOL_ROLES)
     for key in _ROLE_KEYS:
         role = value.get(key)
         if isinstance(role, str) and role.strip().lower() in known:

@@ -34,8 +34,9 @@ from h2htalk.curation.gather.exports.tables.columns import (
     says_deleted,
     words,
 )
-from h2htalk.curation.gather.formats import RefusedItem, instruction_roles, read_name, tool_roles
+from h2htalk.curation.gather.formats import RefusedItem, read_name
 from h2htalk.curation.gather.records import Record
+from h2htalk.curation.role_names import INSTRUCTION_ROLES, TOOL_ROLES
 from h2htalk.data.scenario import Role
 
 _NO_CONVERSATION = ("", "None")  # an empty cell, and what Python writes for it
@@ -171,12 +172,7 @@ def _add(
     if number is not None and identity in rows.seen:
         kind = "duplicate"
     rows.seen.add(identity)
-    if (
-        speaker.lower() in instruction_roles()
-        and kind == "system"
-        and not rows.messages
-        and content
-    ):
+    if speaker.lower() in INSTRUCTION_ROLES and kind == "system" and not rows.messages and content:
         rows.system.append(content)
         return
     edited = _is_set(_value(record, "edited", columns))
@@ -245,9 +241,9 @@ def _kind(record: Mapping[str, Any], columns: Mapping[str, str], speaker: str) -
     if _is_set(_value(record, "deleted", columns)):
         return "deleted"
     name = speaker.strip().casefold()
-    if not speaker or name in instruction_roles() or name in values["program"]:
+    if not speaker or name in INSTRUCTION_ROLES or name in values["program"]:
         return "system"
-    if name in tool_roles():
+    if name in TOOL_ROLES:
         return "tool"
     if _is_set(_value(record, "hidden", columns)):
         return "hidden"
