@@ -1,14 +1,14 @@
 """Runs compared by pairs: p of the paired test, ranks, and how sure the first three are.
 
 A rank is one more than the number of runs that the paired test shows to be better; runs that it does not tell apart can
-share one. The leaderboard (in each column) and the site rank by this rule. The functions take a matrix of items and
-runs, and know no run.
+share one. The leaderboard (in each column) and the site rank by this rule. p is adjusted for all pairs and for the
+figures of a column's family, as `compare` adjusts it. The functions take a matrix of items and runs, and know no run.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from h2htalk.benchmark.statistics.averages import present_figures
-from h2htalk.benchmark.statistics.paired_tests import holm
+from h2htalk.benchmark.statistics.paired_tests import family_of, holm
 from h2htalk.benchmark.statistics.rank_correlation import DRAWS, FEW
 from h2htalk.benchmark.statistics.sign_flips import (
     EXACT,
@@ -30,7 +30,7 @@ from h2htalk.distributions import CONFIDENCE, UPPER
 from h2htalk.progress import counted_items
 
 ALPHA = 1 - CONFIDENCE
-FLIPS_A_PAIR = 100  # Holm multiplies p by the number of pairs, so the least p must fall with it
+FLIPS_A_TEST = 100  # Holm multiplies p by the number of tests, so the least p must fall with it
 PLACES = 3  # of which `first` gives the probability, and which tables mark
 _SAME = 1e-9  # figures of 0 to 100 that differ by less are equal
 
@@ -42,7 +42,7 @@ class AllPairs:
     Attributes:
         figure: `overall` where all subtasks are there, else `items_mean`.
         means: the mean of each run, 0 to 100.
-        p: by run and run, two-sided, adjusted by Holm over all pairs.
+        p: by run and run, two-sided, adjusted by Holm over all pairs and, in columns, over the figures of a family.
         low, high: by run and run, the 95 % interval of the row's mean minus the column's by the bootstrap of clusters;
             None with fewer than ten clusters, as is `first`.
         first: the probability of each run to be among the first three by the same draws; runs that share the last place
@@ -112,8 +112,11 @@ def compare_all_pairs(
     if items is None:
         return None
     figures = present_figures(Counter(items.subtasks))
-    figure = "overall" if "overall" in figures else "items_mean"
-    compared, summed = _compare_figure(items, figure, figures[figure])
+    figure = _headline(figures)
+    summed = _sum_figure(items, figures[figure])
+    totals = summed.totals
+    p_values = _pair_p_values(totals, figures=1)
+    compared = _compared(figure, summed, totals, holm(p_values))
     if compared.clusters < FEW:
         return compared
     low, high, first = _bootstrap(summed.sums, summed.sizes, summed.shares)
@@ -123,19 +126,38 @@ def compare_all_pairs(
 def rank_by_figure(
     figures: Collection[str], values: Values, subtasks: Sequence[str], clusters: Sequence[str]
 ) -> dict[str, list[int]]:
-    """Rank runs in those figures of Table 2 that their items have, by the same test as `compare_all_pairs`.
+    """Rank runs in those figures of Table 2 that their items have, by the tests and families of `compare`.
 
     Returns figure -> the rank of each run; empty for fewer than two runs, or where they have no item in common.
     """
     items = _common_items(values, subtasks, clusters)
     if items is None:
         return {}
-    ranks = {}
     weights = present_figures(Counter(items.subtasks))
-    for figure in counted_items("ranking runs", [key for key in figures if key in weights]):
-        compared, _ = _compare_figure(items, figure, weights[figure])
-        ranks[figure] = compared.ranks
+    headline = _headline(weights)
+    families: dict[str, list[str]] = defaultdict(list)
+    for figure in figures:
+        if figure in weights:
+            families[family_of(figure, headline)].append(figure)
+    ranks = {}
+    for members in counted_items("ranking runs", list(families.values())):
+        summed = {figure: _sum_figure(items, weights[figure]) for figure in members}
+        totals = {figure: summed[figure].totals for figure in members}
+        p_values = {}
+        for figure in members:
+            pairs = _pair_p_values(totals[figure], figures=len(members))
+            for pair, p in pairs.items():
+                p_values[figure, pair] = p
+        adjusted = holm(p_values)
+        for figure in members:
+            of_figure = {pair: p for (name, pair), p in adjusted.items() if name == figure}
+            compared = _compared(figure, summed[figure], totals[figure], of_figure)
+            ranks[figure] = compared.ranks
     return ranks
+
+
+def _headline(figures: Collection[str]) -> str:
+    return "overall" if "overall" in figures else "items_mean"
 
 
 def _common_items(
@@ -152,10 +174,8 @@ def _common_items(
     )
 
 
-def _compare_figure(
-    items: _Items, figure: str, weights: Mapping[str, float]
-) -> tuple[AllPairs, _ClusterSums]:
-    """Test all pairs in one figure, and return the sums that the test rests on."""
+def _sum_figure(items: _Items, weights: Mapping[str, float]) -> _ClusterSums:
+    """Sum a figure's items by subtask and cluster; `weights`: of each subtask in it."""
     members = [index for index, name in enumerate(items.subtasks) if name in weights]
     positions = {name: position for position, name in enumerate(weights)}
     subtask_of = np.array([positions[items.subtasks[index]] for index in members])
@@ -166,26 +186,37 @@ def _compare_figure(
     np.add.at(sums, (subtask_of, cluster_of), 100 * items.values[members])
     np.add.at(sizes, (subtask_of, cluster_of), 1)
     shares = np.array(list(weights.values())) / math.fsum(weights.values())
-    summed = _ClusterSums(sums=sums, sizes=sizes, shares=shares)
-    totals = summed.totals
-    compared = AllPairs(
+    return _ClusterSums(sums=sums, sizes=sizes, shares=shares)
+
+
+def _compared(
+    figure: str, summed: _ClusterSums, totals: Values, adjusted: Mapping[int, float]
+) -> AllPairs:
+    """Runs compared in a figure; `adjusted`: p by the number of the pair."""
+    runs = totals.shape[1]
+    a, b = np.triu_indices(runs, 1)
+    p = np.ones((runs, runs))
+    p[a, b] = p[b, a] = [adjusted[pair] for pair in range(len(a))]
+    return AllPairs(
         figure=figure,
-        items=len(members),
-        clusters=len(distinct),
+        items=int(summed.sizes.sum()),
+        clusters=len(totals),
         means=totals.sum(axis=0),
-        p=_adjusted_p(totals),
+        p=p,
     )
-    return compared, summed
 
 
-def _adjusted_p(totals: Values) -> Values:
-    """Return p of `sign_flip_p` of each pair of columns, adjusted; the same flips serve all pairs."""
+def _pair_p_values(totals: Values, figures: int) -> dict[int, float]:
+    """Return p of `sign_flip_p` of each pair of columns, by its number; the same flips serve all pairs.
+
+    `figures`: how many figures p is adjusted for together, beside all pairs.
+    """
     runs = totals.shape[1]
     a, b = np.triu_indices(runs, 1)
     differences = totals[:, a] - totals[:, b]
     differences[np.abs(differences) < _SAME / len(totals)] = 0.0
     rng = np.random.default_rng(0)
-    flips = max(FLIPS, FLIPS_A_PAIR * len(a))
+    flips = max(FLIPS, FLIPS_A_TEST * len(a) * figures)
     least = np.abs(differences.sum(axis=0)) - _SAME
     reached = np.ones(len(a))
     rows = max(1, SIGNS_AT_ONCE // max(len(totals), len(a)))
@@ -195,12 +226,10 @@ def _adjusted_p(totals: Values) -> Values:
         reached += np.concatenate(_count_reached(sums, least))
     p_values = dict(enumerate((reached / (flips + 1)).tolist()))
     for pair, pair_differences in enumerate(differences.T):
-        if np.count_nonzero(pair_differences) <= EXACT:
+        # One pair has p by the very flips of `compare`.
+        if runs == 2 or np.count_nonzero(pair_differences) <= EXACT:
             p_values[pair] = sign_flip_p(pair_differences)
-    adjusted = holm(p_values)
-    p = np.ones((runs, runs))
-    p[a, b] = p[b, a] = [adjusted[pair] for pair in range(len(a))]
-    return p
+    return p_values
 
 
 def _count_reached(sums: Values, least: Values) -> list[npt.NDArray[np.int64]]:

@@ -32,8 +32,12 @@ from h2htalk.benchmark.estimate_text import format_interval, format_p
 from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED
 from h2htalk.benchmark.report.charts import Mark, interval_plot
 from h2htalk.benchmark.statistics.paired_tests import (
+    AVERAGES,
+    CELLS,
+    HEADLINE,
     Difference,
     PairedResult,
+    family_of,
     figure_means,
     holm,
     paired_figures,
@@ -52,10 +56,6 @@ from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
 
 Text = TypeVar("Text", str, str | None)
-# Figures that are tested together, so that p is adjusted for their number and for that of the runs.
-CELLS = "subtasks"
-AVERAGES = "dimensions"
-HEADLINE = "headline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,9 +318,7 @@ def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
     b = _means(items, [item.b.value or 0.0 for item in moved])
     headline = "overall" if "overall" in results else "items_mean"
     for key, result in results.items():
-        family = CELLS if key in SUBTASKS else AVERAGES
-        if key == headline:
-            family = HEADLINE
+        family = family_of(key, headline)
         if family != AVERAGES or key.endswith("_avg"):
             p = result.p()
             yield Row(key, family, a[key], b[key], result, p, p)

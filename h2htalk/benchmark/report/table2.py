@@ -80,7 +80,8 @@ PLACE_SIGNS = ("", "¹", "²", "³")  # the signs of the places in a group
 _PLACES = " ".join(PLACE_SIGNS[1:])
 RANK_RULE = (
     "rank 1 to 3 in a column: one more than the number of runs that the paired test shows to be better, p adjusted "
-    "(Holm) for all pairs. Runs that it does not tell apart can share a rank."
+    "(Holm) for all pairs and all columns of its kind (subtasks; dimensions; overall), as compare does. Runs that it "
+    "does not tell apart can share a rank."
 )
 # Where the interval of a figure stands: after it, in a line of its own below, after it as its two ends, nowhere.
 IntervalPlace = Literal["beside", "below", "ends", ""]

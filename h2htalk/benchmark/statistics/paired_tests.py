@@ -14,12 +14,17 @@ import numpy as np
 from h2htalk.benchmark.statistics.averages import present_figures
 from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.benchmark.statistics.sign_flips import EQUAL, SignFlips, sign_flips
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.distributions import t_quantile
 
 Name = TypeVar("Name")
 POWER = 0.8
 MIN_CLUSTERS = 6  # of an interval: with fewer, no sign-flip test reaches p .05
 _LEAST_EXPONENT = -1021  # of a float with all its digits
+# Figures that are tested together, so that p is adjusted for their number and for that of the pairs.
+CELLS = "subtasks"
+AVERAGES = "dimensions"
+HEADLINE = "headline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +237,13 @@ def figure_means(values: Sequence[Difference]) -> dict[str, float]:
 
 def _figures_of(by_subtask: Mapping[str, Sized]) -> dict[str, dict[str, float]]:
     return present_figures({name: len(members) for name, members in by_subtask.items()})
+
+
+def family_of(figure: str, headline: str) -> str:
+    """The figures that one is tested together with; `headline`: overall, or the mean over items."""
+    if figure == headline:
+        return HEADLINE
+    return CELLS if figure in SUBTASKS else AVERAGES
 
 
 def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:

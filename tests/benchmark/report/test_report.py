@@ -414,6 +414,22 @@ def test_runs_that_the_paired_test_does_not_tell_apart_share_a_rank() -> None:
     assert "does not tell apart can share a rank" in " ".join(board_text(runs, 140).split())
 
 
+def test_a_column_ranks_by_the_p_that_compare_adjusts_for_all_subtasks() -> None:
+    """A subtask of p .03 alone was a first and a second place, beside p Holm .34 and no star in `compare`."""
+    levels = {name: [0.5] * 6 for name in SUBTASKS}
+    gains = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06]
+    gained = [0.5 + gain for gain in gains]
+    ahead = {**levels, "itinerary_initialization": gained}
+    runs = [made_run(levels, "level"), made_run(ahead, "ahead")]
+    (group,) = leaderboard.rank_runs(runs).runs
+    assert [row.marks["itinerary_initialization"] for row in group.rows] == [1, 1]
+    # Ahead in every subtask: p Holm .34 in each again, .03 in the overall, which is tested by itself.
+    runs = [made_run(levels, "level"), made_run(dict.fromkeys(SUBTASKS, gained), "ahead")]
+    (group,) = leaderboard.rank_runs(runs).runs
+    assert [row.marks["itinerary_initialization"] for row in group.rows] == [1, 1]
+    assert [row.marks["overall"] for row in group.rows] == [1, 2]
+
+
 def test_runs_that_differ_in_the_judge_alone_are_ranked_by_s() -> None:
     """They were "not comparable", with no way to a table of S, which no judge touches."""
     runs = [
