@@ -17,12 +17,14 @@ from h2htalk.benchmark.observations import Observation
 from h2htalk.data.records import read_record
 from h2htalk.errors import ConfigError, quoted
 
-# As in `Observation.by`.
+# The kinds of raters, as `Observation.by` names them.
 CODE = "code"
 JUDGE = "judge"
 PEOPLE = "people"
-WANTED = 20  # planted replies of a kind (good or bad), in each language
-MOST_WRONG = 2  # of them, those that a judge may get wrong
+# How many planted replies of each kind (good and bad) a judge is asked about in each language.
+WANTED = 20
+# How many planted replies of a kind a judge may get wrong.
+MOST_WRONG = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,17 +37,24 @@ class PlantedCheck:
     """
 
     language: str
-    good: int  # planted replies without a fault
-    good_wrong: int  # those of them that the judge finds a fault in
-    bad: int  # planted replies with a fault
-    bad_wrong: int  # those of them in which the judge misses it
-    good_unread: int = 0  # of the good ones, those about which the judge's reply could not be read
-    bad_unread: int = 0  # the same of the bad ones
-    unanswered: int = (
-        0  # of both, those that the judge has not been asked about yet, or whose calls failed
-    )
-    at_turns: int | None = None  # of both, those at turns that the study asks; None: not known
-    arms: tuple[str, ...] = ()  # the arms whose replies the judge read beside them; empty: all
+    # The number of planted replies without a fault.
+    good: int
+    # The number of good replies in which the judge finds a fault.
+    good_wrong: int
+    # The number of planted replies with a fault.
+    bad: int
+    # The number of bad replies in which the judge misses the fault.
+    bad_wrong: int
+    # The number of good replies about which the judge's reply could not be read.
+    good_unread: int = 0
+    # The number of bad replies about which the judge's reply could not be read.
+    bad_unread: int = 0
+    # The number of good and bad replies that the judge has not been asked about yet, or whose calls failed.
+    unanswered: int = 0
+    # The number of good and bad replies that stand at turns which the study asks. None means that it is not known.
+    at_turns: int | None = None
+    # The arms whose replies the judge read beside the planted ones. An empty tuple means all arms.
+    arms: tuple[str, ...] = ()
 
     @property
     def lacks_answers(self) -> bool:
@@ -55,26 +64,28 @@ class PlantedCheck:
     @property
     def passed(self) -> bool:
         """Whether the judge's answers count."""
-        enough = not self.lacks_answers
-        without_truth_good = self.good_wrong + self.good_unread
-        without_truth_bad = self.bad_wrong + self.bad_unread
-        return enough and max(without_truth_good, without_truth_bad) <= MOST_WRONG
+        if self.lacks_answers:
+            return False
+        failed_on_good = self.good_wrong + self.good_unread
+        failed_on_bad = self.bad_wrong + self.bad_unread
+        return max(failed_on_good, failed_on_bad) <= MOST_WRONG
 
     @property
     def unread(self) -> int:
-        """Of both kinds, the replies of the judge that could not be read: neither right nor wrong."""
+        """How many of the judge's replies could not be read; they are neither right nor wrong."""
         return self.good_unread + self.bad_unread
 
     @property
     def none_read(self) -> bool:
         """Whether the judge replied, and not one of its replies could be read."""
-        return 0 < self.unread == self.good + self.bad - self.unanswered
+        replies = self.good + self.bad - self.unanswered
+        return replies > 0 and self.unread == replies
 
 
 def pass_probability(error_on_bad: float, error_on_good: float) -> float:
     """The probability that a judge passes its planted replies of one language, by its shares of errors on either kind.
 
-    That of at most `MOST_WRONG` errors in `WANTED` draws of either kind (binomial).
+    It is the binomial probability of at most `MOST_WRONG` errors in `WANTED` draws on each of the two kinds.
     """
     return _few_errors(error_on_bad) * _few_errors(error_on_good)
 
@@ -92,15 +103,18 @@ def _few_errors(share: float) -> float:
 class Raters:
     """Who answered the values of a figure.
 
-    `planted` holds a record for each language in which the judge read planted replies; None: the judge was not checked,
-    as in studies that were stored before judges were.
+    `planted` holds a record for each language in which the judge read planted replies. It is None where the judge was
+    not checked: studies that were stored before judges were checked have None.
     """
 
-    counts: Mapping[str, int]  # `Observation.by` -> number of values, in alphabetical order
-    total: int  # values asked for, answered or not
-    judge: str = ""  # its label; "" where the study has none
+    # The number of values that each kind of raters (`Observation.by`) answered, in alphabetical order.
+    counts: Mapping[str, int]
+    # The number of values that were asked for, answered or not.
+    total: int
+    # The label of the judge; an empty text where the study has no judge.
+    judge: str = ""
     planted: tuple[PlantedCheck, ...] | None = None
-    # Its checks in languages in which values are open and it answered none; None: there is no such language.
+    # The judge's checks in the languages in which values are open and it answered none. None: no language is so.
     unanswering: tuple[PlantedCheck, ...] | None = None
 
     @property
@@ -132,8 +146,10 @@ class Raters:
 
     @property
     def is_checked(self) -> bool:
-        """Whether the judge's answers count: it passed its planted replies, or it answered nothing."""
-        return not self.judged or (self.planted is not None and not self.failed_checks)
+        """Whether no value has to be doubted: the judge passed its planted replies, or it answered nothing."""
+        if not self.judged:
+            return True
+        return self.planted is not None and not self.failed_checks
 
     @property
     def failed_checks(self) -> tuple[PlantedCheck, ...]:
@@ -156,8 +172,9 @@ def raters_of(
 ) -> Raters:
     """Count who answered the observations of a figure.
 
-    Checks of languages in which the judge answered none of them are left out, and with `arms` those beside replies of
-    other arms. A language in which the judge answered without planted replies has a check that is not passed.
+    The check of a language in which the judge answered none of the observations is left out. With `arms`, a check is
+    left out too whose planted replies the judge read beside replies of other arms alone. A language in which the judge
+    answered without planted replies has a check that is not passed.
     """
     observed = list(rows)
     answered = [row for row in observed if row.value is not None]
@@ -187,38 +204,67 @@ def raters_of(
 
 def is_doubted(planted: Sequence[PlantedCheck] | None, language: str, arm: str) -> bool:
     """Whether a judge's answers about replies of an arm and language do not count: it was not checked, or failed."""
-    checks = [
-        check for check in planted or () if check.language == language and _is_beside(check, (arm,))
-    ]
-    return not checks or not all(check.passed for check in checks)
+    is_checked = False
+    for check in planted or ():
+        if check.language == language and _is_beside(check, (arm,)):
+            is_checked = True
+            if not check.passed:
+                return True
+    return not is_checked
 
 
 def _is_beside(check: PlantedCheck, arms: Collection[str]) -> bool:
-    """Whether a check's planted replies stood beside replies of some of these arms; of all where none is named."""
-    return not arms or not check.arms or not set(arms).isdisjoint(check.arms)
+    """Whether a check's planted replies stood beside replies of some of these arms.
+
+    An empty `arms` means all arms, and so does an empty `check.arms`.
+    """
+    if not arms or not check.arms:
+        return True
+    return not set(arms).isdisjoint(check.arms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """The words of `describe_raters` in one language."""
+    """The words of `describe_raters` in one language.
+
+    Attributes:
+        kinds: the name of each kind of raters.
+        joined: what stands between raters who share a value.
+        separated: what stands between the parts of a text.
+        count: a number of values, with `n` and `total`.
+        nobody: the words for values that nobody answered.
+        noted: a rater with a note, with `rater` and `note`.
+        silent: the note of values that nobody answered, with `judge` and its `check`.
+        unchecked: the note of a judge that was not checked.
+        check: how a judge did on planted replies of a language.
+        at_turns: added to `check`: how many replies stand at turns of the study, where not all do.
+        unread: added to `check`: how many of the judge's replies could not be read.
+        none_read: in place of `check`, where no reply of the judge could be read.
+        unanswered: added to `check`: how many calls are missing.
+        few: added to `check`: that there are fewer replies than wanted.
+        none: in place of `check`, for a language without planted replies.
+        failed: added where the judge's answers do not count.
+        rule: what planted replies find and miss, by the shares of errors of `_ERRORS` on both kinds, and on one.
+        languages: the name of each language.
+    """
 
     kinds: Mapping[str, str]
-    joined: str  # of raters who share a value
+    joined: str
     separated: str
-    count: str  # `n`, `total`
+    count: str
     nobody: str
-    noted: str  # a rater with a note: `rater`, `note`
-    silent: str  # the note of values that nobody answered: `judge`, and its `check`
+    noted: str
+    silent: str
     unchecked: str
-    check: str  # of planted replies
-    at_turns: str  # added to it: how many stand at turns of the study, where not all do
-    unread: str  # added to it: judge's replies that could not be read
-    none_read: str  # in its place, where no reply of the judge could be read
-    unanswered: str  # added to it: calls that are missing
-    few: str  # added to it: there are fewer than wanted
-    none: str  # of a language without planted replies
+    check: str
+    at_turns: str
+    unread: str
+    none_read: str
+    unanswered: str
+    few: str
+    none: str
     failed: str
-    rule: str  # what planted replies find and miss, by the shares of errors of `_ERRORS` on both kinds, and on one
+    rule: str
     languages: Mapping[str, str]
 
 
@@ -238,7 +284,8 @@ def _words_of(language: str) -> _Words:
 def describe_raters(raters: Raters, language: str = "en", named: bool = True) -> str:
     """Say who answered, with counts: `judge openai:m@1a2b3c4d (the judge was not checked) 240 of 256; people ...`.
 
-    `named`: with the judge's name and how it was checked; else `judge 240 of 256; people 16 of 256`.
+    With `named`, the text has the judge's name and how it was checked. Without, it is as short as
+    `judge 240 of 256; people 16 of 256`.
 
     Raises ConfigError for a language without words.
     """
@@ -250,7 +297,7 @@ def describe_raters(raters: Raters, language: str = "en", named: bool = True) ->
         who = words.joined.join(_rater(kind, judge, words) for kind in kinds_of(by))
         if note and JUDGE in kinds_of(by):
             who = words.noted.format(rater=who, note=note)
-            note = ""  # once
+            note = ""  # The note stands once, beside the first kind with a judge.
         parts.append(f"{who} {words.count.format(n=number, total=raters.total)}")
     missing = raters.total - raters.answered
     if missing or not parts:
@@ -267,7 +314,9 @@ def describe_raters(raters: Raters, language: str = "en", named: bool = True) ->
 
 def _rater(kind: str, judge: str, words: _Words) -> str:
     name = words.kinds.get(kind, kind)
-    return f"{name} {judge}" if kind == JUDGE and judge else name
+    if kind == JUDGE and judge:
+        return f"{name} {judge}"
+    return name
 
 
 def describe_check(planted: Sequence[PlantedCheck] | None, language: str = "en") -> str:
@@ -305,7 +354,8 @@ def _check_text(check: PlantedCheck, words: _Words) -> str:
     return text if check.passed else text + words.failed
 
 
-_ERRORS = (0.05, 0.1, 0.2)  # shares of errors whose probability to pass `describe_rule` names
+# Shares of errors for each of which `describe_rule` names the probability that a judge passes.
+_ERRORS = (0.05, 0.1, 0.2)
 
 
 def describe_rule(language: str = "en") -> str:

@@ -35,7 +35,7 @@ from h2htalk.benchmark.report.table_files import TABLES, write_facts, write_tabl
 from h2htalk.benchmark.run import UNKNOWN, RunInputs, RunWriter, load_run, read_run_data
 from h2htalk.benchmark.run_facts import answer_warnings, collect_facts, read_sessions
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics.averages import RULE
+from h2htalk.benchmark.statistics.averages import INTERVAL_RULE
 from h2htalk.benchmark.summarize import (
     Scored,
     count_outcomes,
@@ -106,7 +106,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
         "metrics": ",".join(names),
         "contracts": CONTRACTS_VERSION if metrics.contracts else "none",
         "rouge": metrics.rouge,
-        "intervals": RULE,
+        "intervals": INTERVAL_RULE,
         "embedder": embedder,
         FILTERED_KEY: metrics.filtered,
         "judge": "none",

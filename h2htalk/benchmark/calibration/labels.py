@@ -17,19 +17,20 @@ from h2htalk.data.responses import Response, SampleKey
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.text.escaping import harmless_cell
 
-# To fill in; `subtask` and `scenario` are not read.
+# The columns of the file that people fill in. `subtask` and `scenario` are for them, and are not read.
 COLUMNS = ("id", "sample", "subtask", "scenario", "reply", "rating")
 _QUALITIES = (*QUALITIES, *PLAN_QUALITIES)
-_ALLOWED_COLUMNS = dict.fromkeys((*COLUMNS, "annotator", *_QUALITIES))
-# Of an answer: annotator -> 0 to 5. Without a column `annotator` the name is empty.
+_ALLOWED_COLUMNS = (*COLUMNS, "annotator", *_QUALITIES)
+# Each annotator's rating of each answer, 0 to 5. The annotator's name is empty where the file has no such column.
 Labels = Mapping[SampleKey, Mapping[str, float]]
 
 
 def read_labels(run: Run, path: Path) -> Labels:
     """Read people's ratings of a run's answers.
 
-    `path` is a closed adjudication round, or a CSV file with `id` and `rating` (0 to 5), or a column for each quality
-    of the rubric in its place; where needed `sample` and `annotator`. Empty cells are skipped.
+    `path` is a closed adjudication round, or a CSV file. The file has the column `id`, and either `rating` (0 to 5) or
+    a column for each quality of the rubric. `sample` is needed where an item has several answers, `annotator` where
+    several people rated one. A row without any rating is skipped.
     """
     if path.is_dir():
         return read_round_ratings(run, path)
@@ -45,7 +46,8 @@ def read_labels(run: Run, path: Path) -> Labels:
         _check_columns(path, row)
         answer = _answer_of(run, ids, row, where)
         names = ("rating",) if "rating" in row else qualities_of(subtasks[answer.id])
-        if not any(row.get(name) for name in names):  # a row that was not filled in has no label
+        is_filled_in = any(row.get(name) for name in names)
+        if not is_filled_in:
             continue
         key = answer.id, answer.sample
         annotator = row.get("annotator", "")
@@ -56,8 +58,10 @@ def read_labels(run: Run, path: Path) -> Labels:
 
 
 def _check_columns(path: Path, row: Mapping[str, str]) -> None:
-    rates_twice = "rating" in row and not row.keys().isdisjoint(_QUALITIES)
-    if "id" not in row or not row.keys() <= _ALLOWED_COLUMNS.keys() or rates_twice:
+    has_qualities = not row.keys().isdisjoint(_QUALITIES)
+    rates_twice = "rating" in row and has_qualities
+    has_other_columns = not row.keys() <= set(_ALLOWED_COLUMNS)
+    if "id" not in row or has_other_columns or rates_twice:
         raise ConfigError(
             f"{path}: needs the columns id and rating, or id and the rubric's qualities in its place; it may have "
             f"{', '.join(_ALLOWED_COLUMNS)}, and no others"
@@ -65,7 +69,10 @@ def _check_columns(path: Path, row: Mapping[str, str]) -> None:
 
 
 def _answer_of(run: Run, ids: Mapping[str, str], row: Mapping[str, str], where: str) -> Response:
-    """The answer that a row is about; `ids`: the id of an item by what its cell may hold. Raises DataError."""
+    """Return the answer that a row is about. Raises DataError where the run has none, or another text.
+
+    `ids` has the id of each item by the texts that a cell may hold for it.
+    """
     item = ids.get(row["id"], "")
     cell = row.get("sample") or "0"
     sample = int(cell) if cell.isdecimal() else -1
@@ -74,8 +81,11 @@ def _answer_of(run: Run, ids: Mapping[str, str], row: Mapping[str, str], where: 
         raise DataError(
             f"{where}: the run has no answer {quoted(cell)} to an item {quoted(row['id'])}"
         )
-    words = row.get("reply", "").split()  # spreadsheets change white space
-    if words and words not in (answer.answer.split(), harmless_cell(answer.answer).split()):
+    # Words are compared, because spreadsheets change white space.
+    words = row.get("reply", "").split()
+    answer_words = answer.answer.split()
+    exported_words = harmless_cell(answer.answer).split()
+    if words and words not in (answer_words, exported_words):
         raise DataError(
             f"{where}: the reply is not the run's answer; name the run that was labelled"
         )
@@ -87,8 +97,8 @@ def require_first_rating(
 ) -> None:
     """Note the line of an annotator's rating of a reply. Raises DataError for a second one, naming both lines.
 
-    `lines` holds the line of each rating that was read before, by reply and annotator. Names are one person's where
-    they differ in capitals or in full-width characters alone.
+    `lines` holds the line of each rating that was read before, by reply and annotator. Two names that differ only in
+    capitals or in full-width characters are one person's.
     """
     name = unicodedata.normalize("NFKC", annotator).casefold()
     earlier = lines.setdefault((reply, name), where)

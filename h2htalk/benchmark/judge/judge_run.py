@@ -39,10 +39,10 @@ from h2htalk.errors import ConfigError, IncompleteError, counted
 from h2htalk.text.fences import Fence
 from h2htalk.text.jinja_templates import Templates
 
-JUDGE_TOKENS = (
-    1200  # of a reply: a sentence of evidence for each quality and point, and the JSON around it
-)
-CHUNK = 4000  # requests that are made and kept in memory at once; a batch is sent whole
+# The most tokens of a judge's reply: it has a sentence of evidence for each quality and point, and JSON around them.
+JUDGE_TOKENS = 1200
+# The number of requests that are made and kept in memory at once. A batch is sent whole.
+CHUNK = 4000
 
 JudgedAnswer = tuple[Scenario, Response]
 
@@ -63,32 +63,47 @@ class JudgeCalls:
         options = ChatOptions(engine_options=self.judge.forms)
         prices = str(spec.prices or "")
         return CallSettings(
-            self.model, spec.max_cost, spec.batch, prices, spec.concurrency, options=options
+            model=self.model,
+            max_cost=spec.max_cost,
+            batch=spec.batch,
+            prices=prices,
+            concurrency=spec.concurrency,
+            options=options,
         )
 
     def requests(self, answers: Sequence[JudgedAnswer], secret: bytes) -> Iterator[Request]:
-        """Every judgement of every answer, in the run's order."""
-        write = prompt_writer(self.prompts, self.judge.reverse)
-        schemas = parse_model(self.model)[0].schemas
+        """Yield the request for every judgement of every answer, in the run's order."""
+        judge = self.judge
+        write_prompt = prompt_writer(self.prompts, judge.reverse)
+        engine, _ = parse_model(self.model)
         for scenario, answer in answers:
-            judged = answer_id(answer)
+            request_id = answer_id(answer)
             persona = self.run.data.split.personas[scenario.persona]
+            schema = None
+            if engine.schemas:
+                schema = schema_of(rubric_of(scenario.subtask, judge.reverse))
             for k in range(self.spec.judgements):
-                messages = write(scenario, persona, answer.answer, Fence.of(secret, judged, k))
-                seed = request_seed(0, judged, k)
-                judge = self.judge
+                fence = Fence.of(secret, request_id, k)
                 sampling = Sampling(
-                    judge.temperature, max_tokens=JUDGE_TOKENS, seed=seed, thinking=judge.thinking
+                    temperature=judge.temperature,
+                    max_tokens=JUDGE_TOKENS,
+                    seed=request_seed(0, request_id, k),
+                    thinking=judge.thinking,
                 )
-                schema = (
-                    schema_of(rubric_of(scenario.subtask, self.judge.reverse)) if schemas else None
+                yield Request(
+                    id=request_id,
+                    messages=write_prompt(scenario, persona, answer.answer, fence),
+                    sampling=sampling,
+                    sample=k,
+                    response_schema=schema,
+                    item=scenario.id,
                 )
-                yield Request(judged, messages, sampling, k, schema, scenario.id)
 
     def ask(self, answers: Sequence[JudgedAnswer]) -> None:
         """Ask for the judgements that are missing; with `repeat_unscored` also those whose reply could not be read.
 
-        Raises IncompleteError where every call failed, so that the judge has rated nothing; else as `ModelCalls`.
+        Raises IncompleteError where every call failed, so that the judge has rated nothing, and what the calls of
+        `ModelCalls` raise.
         """
         folder = self.spec.path / JUDGEMENTS
         number = self.spec.judgements
@@ -104,12 +119,16 @@ class JudgeCalls:
                     if judgement.unscored not in (None, JUDGE_FILTERED):
                         repeated.add((answer_id(answer), k))
         with ModelCalls(self.settings, folder, self.judge.stage, adapts=False) as calls:
-            while chunk := list(islice(requests, None if self.spec.batch else CHUNK)):
-                outcomes = calls.outcomes(chunk, repeated).values()
-                failures += [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-                replies += sum(isinstance(outcome, Reply) for outcome in outcomes)
+            chunk_size = None if self.spec.batch else CHUNK
+            while chunk := list(islice(requests, chunk_size)):
+                for outcome in calls.outcomes(chunk, repeated).values():
+                    if isinstance(outcome, Failure):
+                        failures.append(outcome)
+                    elif isinstance(outcome, Reply):
+                        replies += 1
         if not replies:
-            reason = failures[0].message or failures[0].reason
+            first_failure = failures[0]
+            reason = first_failure.message or first_failure.reason
             raise IncompleteError(
                 f"{self.model}: no call was answered, so the tables stay as they are; the first: {reason}"
             )
@@ -136,34 +155,43 @@ def judge_run(spec: JudgeSpec) -> Summary:
         require_model(model)
     with writer_lock(RunFolder(spec.path).calls_file, WAIT):
         panel, answers = _open(spec)
-        for calls in panel:
-            check_model(calls.settings)
+        for judge_calls in panel:
+            check_model(judge_calls.settings)
         fingerprints = []
-        for calls in panel:
-            judge = ask_in_other_forms(spec.path, calls.judge, partial(_ask, calls, answers))
+        for judge_calls in panel:
+            ask = partial(_ask, judge_calls, answers)
+            judge = ask_in_other_forms(spec.path, judge_calls.judge, ask)
             fingerprints.append(judge.fingerprint)
         judging = Judging(tuple(sorted(fingerprints)), spec.judgements, spec.scope)
         RunFolder(spec.path).write_facts(JUDGING, asdict(judging))
         return apply_judgements(spec.path, locked=True)
 
 
-def _ask(calls: JudgeCalls, answers: Sequence[JudgedAnswer], judge: Judge) -> None:
-    """Ask a judge in the forms that it names."""
-    replace(calls, judge=judge).ask(answers)
+def _ask(judge_calls: JudgeCalls, answers: Sequence[JudgedAnswer], judge: Judge) -> None:
+    """Ask a judge, whose `forms` may differ from those in `judge_calls`, for the judgements of the answers."""
+    replace(judge_calls, judge=judge).ask(answers)
 
 
 def estimate_judging(spec: JudgeSpec) -> str:
-    """Describe what judging would ask and cost; nothing is sent or written. Raises as `judge_run` before a call."""
+    """Describe what judging would ask and cost; nothing is sent or written.
+
+    Raises what `judge_run` raises before its first call.
+    """
     panel, answers = _open(spec)
     lines = [f"{counted(len(answers), 'answer')} of {spec.run} to judge"]
-    for calls in panel:
-        check_model(calls.settings)
-        lines.append(describe_calls(calls.settings, list(calls.requests(answers, b"")))[0])
+    for judge_calls in panel:
+        check_model(judge_calls.settings)
+        requests = list(judge_calls.requests(answers, secret=b""))
+        description, _ = describe_calls(judge_calls.settings, requests)
+        lines.append(description)
     return "; ".join(lines)
 
 
 def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
-    """Return the answers that a judge reads: of levels I to III, or of all subtasks. Raises ConfigError without any."""
+    """Return the answers that a judge reads: those to levels I to III, or with scope `all` those to all subtasks.
+
+    Raises ConfigError where there are none.
+    """
     counted_answers = run.counted
     answers: list[JudgedAnswer] = []
     for scenario in run.data.split.scenarios:
@@ -182,7 +210,7 @@ def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
 
 
 def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
-    """The panel and what it judges."""
+    """Load the run, and return the calls of each judge of the panel and the answers that all of them judge."""
     run = load_run(spec.path)
     prompts = load_prompts(spec.prompts)
     panel = []
@@ -196,5 +224,6 @@ def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
             reverse=spec.reverse,
             forms=spec.options_of(model),
         )
-        panel.append(JudgeCalls(judge, spec, model, run, prompts))
+        judge_calls = JudgeCalls(judge=judge, spec=spec, model=model, run=run, prompts=prompts)
+        panel.append(judge_calls)
     return panel, judged_answers(run, spec.scope)

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from h2htalk.benchmark.judge.rubric import HIGHEST, RULE, Judgement, points_of, rubric_of
+from h2htalk.benchmark.judge.rubric import HIGHEST, RATING_RULE, Judgement, points_of, rubric_of
 from h2htalk.benchmark.metrics.composite import (
     THRESHOLD,
     ItemScore,
@@ -84,7 +84,7 @@ class Judge:
     temperature: float | None = 0.0
     thinking: int | None = None
     reverse: bool = False
-    rule: str = RULE
+    rule: str = RATING_RULE
     forms: Mapping[str, str] = field(default_factory=dict)
 
     @property

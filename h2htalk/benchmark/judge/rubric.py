@@ -28,7 +28,8 @@ from h2htalk.errors import ConfigError
 from h2htalk.text.fences import Fence
 from h2htalk.text.jinja_templates import Templates, read_templates
 
-RULE = "mean of qualities"  # how R is made of a reply's scores
+# How R is made of a reply's scores; the fingerprint of a judge holds it.
+RATING_RULE = "mean of qualities"
 HIGHEST = 5
 QUALITIES = (
     "personality_authenticity", "contextual_awareness", "emotional_expressiveness", "immersive_interaction"
@@ -40,14 +41,14 @@ POINTS = {
     "itinerary": ("planning_fragmentation",),
     "recollection": (),
 }
-_EVIDENCE = 1000  # characters
+_MAX_EVIDENCE = 1000  # characters of the sentence behind a score
 
 
 def qualities_of(subtask: str) -> tuple[str, ...]:
     """The qualities that a subtask's answers are judged by, in the rubric's order."""
-    return (
-        (*QUALITIES, *PLAN_QUALITIES) if SUBTASKS[subtask].dimension == "itinerary" else QUALITIES
-    )
+    if SUBTASKS[subtask].dimension == "itinerary":
+        return (*QUALITIES, *PLAN_QUALITIES)
+    return QUALITIES
 
 
 def points_of(subtask: str) -> tuple[str, ...]:
@@ -57,12 +58,19 @@ def points_of(subtask: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One judge's reply to one answer: each quality's score, 0 to 5, each point's answer, and the sentence behind it.
+    """One judge's reply to one answer.
 
-    `unscored`: why there are none (`refusal`, `judge_filtered`, `truncated`, `malformed_output`, `out_of_range`, or
-    the reason of a failed call), else None; `message`: what is wrong with a reply that could not be read, with its
-    beginning; `failed`: what is wrong with a call that failed; `declined`: what the filter of the judge's provider
-    said; `unknown_reason`: why the reply ended, where that is not known here (it was read as it is).
+    Attributes:
+        scores: each quality's score, 0 to 5.
+        points: each yes-or-no point's answer.
+        evidence: the sentence behind each score and each answer.
+        unscored: why there are no scores (`refusal`, `judge_filtered`, `truncated`, `malformed_output`,
+            `out_of_range`, or the reason of a failed call); None where there are.
+        message: what is wrong with a reply that could not be read, with its beginning.
+        failed: what is wrong with a call that failed.
+        declined: what the filter of the judge's provider said.
+        unknown_reason: the finish reason of a reply, where this version does not know it. Such a reply is read as if
+            it had ended normally.
     """
 
     scores: Mapping[str, int] = field(default_factory=dict)
@@ -93,62 +101,74 @@ class Rubric:
     parts: tuple[str, ...]
     points: tuple[str, ...]
     least: int = 0
-    # Not compared: rubrics with the same parts share one schema.
+    # The ids are not compared, so that rubrics with the same parts share one schema.
     point_ids: tuple[str, ...] = field(default=(), compare=False)
 
     def example(self) -> str:
-        """The example in the prompt, which itself can be read."""
-        kinds = {
-            name: {"answer": False} if name in self.points else {"score": 3} for name in self.parts
-        }
-        return json.dumps({name: {"evidence": "...", **value} for name, value in kinds.items()})
+        """Return the example reply that the prompt shows; `read` can read it."""
+        reply: dict[str, dict[str, Any]] = {}
+        for name in self.parts:
+            if name in self.points:
+                reply[name] = {"evidence": "...", "answer": False}
+            else:
+                reply[name] = {"evidence": "...", "score": 3}
+        return json.dumps(reply)
 
     def read(self, reply: Reply | Failure) -> Judgement:
-        """Read a judge's reply, or why it says nothing."""
+        """Read a judge's reply; the judgement of a reply that says nothing, or of a failed call, holds the reason."""
         if isinstance(reply, Failure):
             return Judgement(unscored=reply.reason, failed=reply.message or reply.reason)
-        unknown = "" if is_known(reply.finish_reason) else reply.finish_reason
-        read = schema_of(self).read(replace(reply, text=strip_reasoning(reply.text)))
-        if isinstance(read, Failure):
-            if read.reason == FILTERED_REPLY:
-                return Judgement(
-                    unscored=JUDGE_FILTERED, declined=reply.filtered_by or read.message
-                )
-            message = "" if read.reason == "refusal" else read.message
-            return Judgement(unscored=read.reason, message=message, unknown_reason=unknown)
-        answers = cast(Mapping[str, Any], dict(read))
-        ids = dict(zip(self.points, self.point_ids or self.points, strict=True))
+        unknown_reason = "" if is_known(reply.finish_reason) else reply.finish_reason
+        without_reasoning = replace(reply, text=strip_reasoning(reply.text))
+        outcome = schema_of(self).read(without_reasoning)
+        if isinstance(outcome, Failure):
+            if outcome.reason == FILTERED_REPLY:
+                declined = reply.filtered_by or outcome.message
+                return Judgement(unscored=JUDGE_FILTERED, declined=declined)
+            message = "" if outcome.reason == "refusal" else outcome.message
+            return Judgement(
+                unscored=outcome.reason, message=message, unknown_reason=unknown_reason
+            )
+        parts = cast(Mapping[str, Any], dict(outcome))
+        id_of_point = dict(zip(self.points, self.point_ids or self.points, strict=True))
         return Judgement(
-            scores={name: part.score for name, part in answers.items() if name not in ids},
-            points={point_id: answers[name].answer for name, point_id in ids.items()},
-            evidence={ids.get(name, name): part.evidence for name, part in answers.items()},
-            unknown_reason=unknown,
+            scores={name: part.score for name, part in parts.items() if name not in id_of_point},
+            points={point_id: parts[name].answer for name, point_id in id_of_point.items()},
+            evidence={id_of_point.get(name, name): part.evidence for name, part in parts.items()},
+            unknown_reason=unknown_reason,
         )
 
 
 @cache
 def schema_of(rubric: Rubric) -> ResponseSchema:
     """The form of a reply: every part with its evidence, then its score or answer."""
+    # Imported here because it is slow, and a command that asks no judge does not need it.
     from pydantic import BaseModel, Field, create_model
 
+    # Servers are sent the names of the two classes in the schema: other names would be other requests.
     class Score(BaseModel):
-        evidence: str = Field(min_length=1, max_length=_EVIDENCE)
+        evidence: str = Field(min_length=1, max_length=_MAX_EVIDENCE)
         score: int = Field(ge=rubric.least, le=HIGHEST)
 
     class PointAnswer(BaseModel):
-        evidence: str = Field(min_length=1, max_length=_EVIDENCE)
+        evidence: str = Field(min_length=1, max_length=_MAX_EVIDENCE)
         answer: bool
 
-    parts: dict[str, Any] = {
-        name: (PointAnswer if name in rubric.points else Score, ...) for name in rubric.parts
-    }
-    return ResponseSchema("judgement", create_model("Judgement", **parts))
+    # pydantic's `...` says that a field must be there.
+    fields: dict[str, Any] = {}
+    for name in rubric.parts:
+        model = PointAnswer if name in rubric.points else Score
+        fields[name] = (model, ...)
+    return ResponseSchema("judgement", create_model("Judgement", **fields))
 
 
 def rubric_of(subtask: str, reverse: bool = False) -> Rubric:
-    """The rubric of a subtask's answers: qualities (`reverse`: in the reverse order), then points."""
-    qualities = qualities_of(subtask)[::-1] if reverse else qualities_of(subtask)
-    return Rubric((*qualities, *points_of(subtask)), points_of(subtask))
+    """The rubric of a subtask's answers: first its qualities, with `reverse` in the reverse order, then its points."""
+    qualities = qualities_of(subtask)
+    if reverse:
+        qualities = qualities[::-1]
+    points = points_of(subtask)
+    return Rubric(parts=(*qualities, *points), points=points)
 
 
 def load_prompts(folder: Path | str | None = None) -> Templates:
@@ -181,7 +201,7 @@ def judge_messages(
 def prompt_writer(
     prompts: Templates, reverse: bool = False
 ) -> Callable[[Scenario, Persona, str, Fence], tuple[Message, ...]]:
-    """Return what writes the prompts of one judge: what is the same for all answers to a subtask is rendered once."""
+    """Return a function that writes the prompts of one judge; it renders the rules of each subtask once."""
 
     @cache
     def rules(subtask: str, language: Language) -> str:
@@ -198,7 +218,8 @@ def prompt_writer(
     def messages(
         scenario: Scenario, persona: Persona, answer: str, fence: Fence
     ) -> tuple[Message, ...]:
-        from h2htalk.rounds.item_sources import input_text  # what compares runs needs no rounds
+        # Imported here because it loads the rounds, which a command that compares runs does not need.
+        from h2htalk.rounds.item_sources import input_text
 
         material = "\n\n".join(
             f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items()

@@ -1,4 +1,7 @@
-"""Warn where replies begin with a mark that no table knows: reasoning that is scored as the companion's words."""
+"""Warn where replies begin with a mark that no table knows, or hold a mark of a chat template.
+
+What follows such a mark may be reasoning or a call of a tool, and is scored as the companion's words.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from h2htalk.chat.engines import ENGINES
 from h2htalk.data.replies.reasoning_marks import opening_mark
 from h2htalk.errors import counted
 
-LEAST_REPLIES = 3  # that begin with one mark
-LEAST_SHARE = 0.05  # of all replies
-# Calls of tools that a server left in the text.
+# A warning is given for a mark that begins at least so many replies, and at least this share of all replies.
+LEAST_REPLIES = 3
+LEAST_SHARE = 0.05
+# Marks of a call of a tool, which a server left in the text.
 _TOOL_MARK = re.compile(
     r"(?i)[<\[]\|?(?:/?tools?|tool_?calls?|function(?:_?calls?)?|invoke|python_tag)\b"
 )
-# Marks of chat templates, which no reply holds where a server knows the model's own.
+# Marks of chat templates. No reply holds one where the server has the model's own template.
 TEMPLATE_MARK = re.compile(
     r"<\|(?:im_start|im_end|eot_id|end_of_text|endoftext|start_header_id|end_header_id|begin_of_text|eom_id)\|>"
     r"|<(?:start|end)_of_turn>|\[/INST\]|<\|(?:user|end_of_turn|eot)\|>"
@@ -33,8 +37,8 @@ def mark_warnings(replies: Iterable[tuple[str, Sequence[str]]], engine: str) -> 
     """Yield a warning for each unknown mark that several replies begin with, and one for marks of chat templates.
 
     Args:
-        replies: each answer, with the item's references: a mark that a reference begins with was asked for.
-        engine: of the model, whose options the advice names.
+        replies: each answer with its item's references. A mark that a reference begins with was asked for.
+        engine: the name of the model's engine; the advice names an option that it has.
     """
     marks = Counter[str]()
     template_marks = Counter[str]()
@@ -42,10 +46,10 @@ def mark_warnings(replies: Iterable[tuple[str, Sequence[str]]], engine: str) -> 
     with_template = 0
     for answer, references in replies:
         total += 1
-        inner = set(TEMPLATE_MARK.findall(answer)) - _held(references)
-        if inner:
+        unasked_marks = set(TEMPLATE_MARK.findall(answer)) - _template_marks_of(references)
+        if unasked_marks:
             with_template += 1
-            template_marks.update(inner)
+            template_marks.update(unasked_marks)
             continue
         mark = opening_mark(answer)
         if mark and not any(reference.lstrip().startswith(mark) for reference in references):
@@ -60,20 +64,24 @@ def mark_warnings(replies: Iterable[tuple[str, Sequence[str]]], engine: str) -> 
     if with_template:
         named = ", ".join(f"{mark} ({number:,})" for mark, number in template_marks.most_common())
         have = "contains" if with_template == 1 else "contain"
-        of = f"{with_template:,} of {counted(total, 'reply', 'replies')} {have} marks of a chat template"
-        yield f"{of}: {named}; what follows them is scored too: {_TEMPLATE_ADVICE}"
+        finding = f"{with_template:,} of {counted(total, 'reply', 'replies')} {have} marks of a chat template"
+        yield f"{finding}: {named}; what follows them is scored too: {_TEMPLATE_ADVICE}"
 
 
-def _held(references: Sequence[str]) -> set[str]:
+def _template_marks_of(references: Sequence[str]) -> set[str]:
     """The marks of chat templates that the references of an item hold."""
     return {mark for reference in references for mark in TEMPLATE_MARK.findall(reference)}
 
 
 def _advice(mark: str, engine: str) -> str:
     """What to do about a mark."""
-    if engine in ENGINES and "think" in ENGINES[engine].option_names():
-        closes = f"</{mark[1:]}" if mark.startswith("<") and not mark.startswith("<|") else "CLOSE"
-        return f"name its marks (--engine-option 'think={mark},{closes}') and choose a new --out"
-    if engine in ENGINES and "reasoning_parser" in ENGINES[engine].option_names():
+    option_names = ENGINES[engine].option_names() if engine in ENGINES else frozenset[str]()
+    if "think" in option_names:
+        is_tag = mark.startswith("<") and not mark.startswith("<|")
+        closing_mark = f"</{mark[1:]}" if is_tag else "CLOSE"
+        return (
+            f"name its marks (--engine-option 'think={mark},{closing_mark}') and choose a new --out"
+        )
+    if "reasoning_parser" in option_names:
         return "name vLLM's parser (--engine-option reasoning_parser=NAME) and choose a new --out"
     return "take it out of the replies before they are scored"

@@ -17,14 +17,18 @@ from h2htalk.benchmark.statistics.estimates import Estimate
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.tables import Table
 
-# Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
+# Rows of which a recomputed figure differs by more are listed. These are 2 of the 37 readable rows.
 CHECK_TOLERANCE = 0.15
 
 
 def _records(readable: bool) -> list[dict[str, str]]:
     text = (files("h2htalk.data") / "bundled" / "paper_table2.csv").read_text(encoding="utf-8")
-    records = csv.DictReader(text.splitlines())
-    return [record for record in records if (record["state"] == "clean") == readable]
+    records = []
+    for record in csv.DictReader(text.splitlines()):
+        is_readable = record["state"] == "clean"
+        if is_readable == readable:
+            records.append(record)
+    return records
 
 
 def _printed_figures(record: Mapping[str, str]) -> dict[str, float]:
@@ -60,7 +64,8 @@ def check_paper() -> list[dict[str, Any]]:
     Differences are recomputed minus printed; a row `agrees` where all are within CHECK_TOLERANCE.
     """
     rows = []
-    weights = figure_weights(dict.fromkeys(SUBTASKS, 1))
+    one_item_each = dict.fromkeys(SUBTASKS, 1)
+    weights = figure_weights(one_item_each)
     for record in _records(readable=True):
         printed = _printed_figures(record)
         averages_off = {}
@@ -69,7 +74,8 @@ def check_paper() -> list[dict[str, Any]]:
             averages_off[dimension] = _weighted_mean(printed, weights[key]) - printed[key]
         overall = _weighted_mean(printed, weights["overall"])
         off = overall - printed["overall"]
-        largest = max(map(abs, (off, *averages_off.values())))
+        differences = [off, *averages_off.values()]
+        largest = max(abs(difference) for difference in differences)
         row = {
             "model": record["model"],
             "printed": printed["overall"],
@@ -93,15 +99,14 @@ def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
     say = PlainConsole(console)
     lines = []
-    disagreeing = []
-    for row in sorted(rows, key=lambda row: not row["agrees"]):
-        if not row["agrees"]:
-            disagreeing.append(row["model"])
+    agreeing_rows = [row for row in rows if row["agrees"]]
+    disagreeing_rows = [row for row in rows if not row["agrees"]]
+    for row in [*agreeing_rows, *disagreeing_rows]:
         largest = max(row["averages_off"].values(), key=abs)
         figures = (f"{row['printed']:.2f}", f"{row['recomputed']:.2f}", f"{row['off']:+.3f}")
         lines.append((row["model"], *figures, f"{largest:+.3f}"))
     say.table(Table("", ("model", "printed", "recomputed", "off", "averages off"), lines))
-    agreeing = len(rows) - len(disagreeing)
-    agree = f"{agreeing} of {len(rows)} readable rows agree within {CHECK_TOLERANCE}"
+    disagreeing = [row["model"] for row in disagreeing_rows]
+    agree = f"{len(agreeing_rows)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE}"
     say.line(f"{agree} with the mean of their eleven cells weighted with Table 1's counts.", "bold")
     say.line(f"The others, last in the table: {', '.join(disagreeing)}.")

@@ -1,7 +1,8 @@
 """Export a run: entries for a model's page on the Hub, records of Every Eval Ever, or a bundle that can be verified.
 
-`.eval_results/NAME.yaml`: one wrong entry hides the whole file, so each benchmark has a file of its own, without null.
-Every Eval Ever 0.3.0: an aggregate and a row a sample, scores from 0 to 1.
+The entries for a model's page stand in `.eval_results/NAME.yaml`. The Hub hides a whole file for one wrong entry, so
+each benchmark has a file of its own, and no entry holds null. The records of Every Eval Ever (version 0.3.0) are an
+aggregate and a row for each sample, with scores from 0 to 1.
 A bundle is a folder or a .zip with what somebody else needs to compute the scores again:
 
 bundle.json    model, signature, split (fingerprint and source), figures, and the SHA-256 of the other file
@@ -28,7 +29,7 @@ from pydantic import ConfigDict
 from h2htalk.benchmark.estimate_text import format_interval
 from h2htalk.benchmark.metrics.composite import LEXICAL_FOLDED, SampleScore, Scores, all_columns
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics.averages import RULE, aggregate
+from h2htalk.benchmark.statistics.averages import INTERVAL_RULE, aggregate
 from h2htalk.benchmark.statistics.estimates import Estimate, stored_fields
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
@@ -97,8 +98,10 @@ def export_results(
 
 
 class TaskResult(NamedTuple):
-    """A figure of a language's items that has a value; of the lexical mean where they have no S. `folded`: the folded
-    lexical mean of the same items, None in runs that an earlier version scored."""
+    """A figure of a language's items that has a value. Its measure is the lexical mean where the items have no S.
+
+    `folded` is the folded lexical mean of the same items. It is None in runs that an earlier version scored.
+    """
 
     language: Language
     measure: Measure
@@ -110,7 +113,10 @@ def figures_of(scenarios: Sequence[Scenario], scores: Scores) -> dict[str, TaskR
     """Return `subtasks.FIGURES` of each language, by `task_id`."""
     results: dict[str, TaskResult] = {}
     for language in LANGUAGES:
-        items = [(s.subtask, scores[s.id]) for s in scenarios if s.language == language]
+        items = []
+        for scenario in scenarios:
+            if scenario.language == language:
+                items.append((scenario.subtask, scores[scenario.id]))
         has_s = any(score.s is not None for _, score in items)
         measure: Measure = "s" if has_s else "lexical"
         row = aggregate((subtask, getattr(score, measure)) for subtask, score in items)
@@ -159,12 +165,14 @@ SAMPLES = "samples.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class BundleHead:
-    """`bundle.json`. `split`: name, version, fingerprint, and of a release source and commit; `figures`: the cells of
-    `figures_of`; `sha256`: of the samples."""
+    """The content of `bundle.json`.
 
-    __pydantic_config__: ClassVar[ConfigDict] = (
-        STRICT  # what this version does not know it cannot verify
-    )
+    `split` holds name, version and fingerprint, and the source and commit of a release. `figures` are the estimates of
+    `figures_of`. `sha256` is the hash of the file of samples.
+    """
+
+    # A field that this version does not know is refused, because it could not be verified.
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     format: Literal["h2htalk results 2"]
     model: str
@@ -187,19 +195,23 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
     scores = chain.from_iterable(item.samples for item in run.item_scores.values())
     samples = "".join(files.json_line(_sample(run, score, columns)) for score in scores)
     results = figures_of(split.scenarios, run.item_scores)
+    split_facts = {
+        "name": split.name,
+        "version": split.version,
+        "fingerprint": split.fingerprint,
+        "source": split.source,
+        "commit": split.commit,
+    }
     head = BundleHead(
-        "h2htalk results 2",
-        summary.model,
-        summary.package_version,
-        without_paths(summary.signature.protocol),
-        without_paths(summary.signature.subject),
-        run.data.spec.samples,
-        {
-            name: getattr(split, name)
-            for name in ("name", "version", "fingerprint", "source", "commit")
-        },
-        {task: result.estimate for task, result in results.items()},
-        hashlib.sha256(samples.encode()).hexdigest(),
+        format="h2htalk results 2",
+        model=summary.model,
+        package_version=summary.package_version,
+        protocol=without_paths(summary.signature.protocol),
+        subject=without_paths(summary.signature.subject),
+        samples=run.data.spec.samples,
+        split=split_facts,
+        figures={task: result.estimate for task, result in results.items()},
+        sha256=hashlib.sha256(samples.encode()).hexdigest(),
     )
     record = asdict(head, dict_factory=stored_fields)
     texts = {HEAD: json.dumps(record, ensure_ascii=False, indent=2) + "\n", SAMPLES: samples}
@@ -212,25 +224,29 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file,
     ):
         for name, text in texts.items():
-            file.writestr(
-                zipfile.ZipInfo(name), text
-            )  # without a date: the same run gives the same bytes
+            # A `ZipInfo` has no date of now, so that the same run gives the same bytes.
+            member = zipfile.ZipInfo(name)
+            file.writestr(member, text)
     return [out]
 
 
 def _sample(run: Run, score: SampleScore, columns: Iterable[str]) -> dict[str, Any]:
-    """The scores, all columns of the run, and the answer's text; a failure without its message, which may name a
-    server."""
+    """The line of a sample: its scores in all columns of the run, and the answer's text or why there is none.
+
+    The reason of a failure stands there without its message, which may name a server.
+    """
     scores = score.to_dict()
     for name in columns:
         scores.setdefault(name, None)
     answer = run.answers.get((score.id, score.sample))
     if isinstance(answer, Response):
         return {**scores, "text": answer.text, "finish_reason": answer.finish_reason}
-    return {**scores, "failure": {"reason": "missing" if answer is None else answer.failure.reason}}
+    reason = "missing" if answer is None else answer.failure.reason
+    return {**scores, "failure": {"reason": reason}}
 
 
-NAME = "h2htalk"  # of the collection and the library
+# The name of the collection of results, and of the library that made them.
+NAME = "h2htalk"
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 _MODEL = re.compile(r"\w([\w.-]*\w)?/\w([\w.-]*\w)?", re.ASCII)
 
@@ -264,33 +280,46 @@ def write_every_eval_ever(
     )
     name = f"data/{NAME}/{model}/{UUID(bytes=identity.bytes, version=4)}"
     samples = out / f"{name}_samples.jsonl"
-    rows = files.write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))
+    number_of_rows = files.write_jsonl(
+        samples, ({**head, "model_id": model, **row} for row in _rows(run))
+    )
     samples_file = {
         "format": "jsonl",
         "file_path": f"{name}_samples.jsonl",
         "hash_algorithm": "sha256",
+        "checksum": files.sha256_of(samples),
+        "total_rows": number_of_rows,
     }
-    who = {"source_organization_name": organization, "evaluator_relationship": relationship}
-    library = {"name": NAME, "version": run.summary.package_version}
-    aggregate = head | {
+    if signature.human:
+        model_name = run.summary.model
+    else:
+        model_name = without_path(signature.subject["model"])
+    record = {
+        **head,
         "evaluation_timestamp": time,
         "retrieved_timestamp": time,
-        "source_metadata": {"source_name": NAME, "source_type": "evaluation_run", **who},
-        "eval_library": library | {"additional_details": without_paths(signature.protocol)},
+        "source_metadata": {
+            "source_name": NAME,
+            "source_type": "evaluation_run",
+            "source_organization_name": organization,
+            "evaluator_relationship": relationship,
+        },
+        "eval_library": {
+            "name": NAME,
+            "version": run.summary.package_version,
+            "additional_details": without_paths(signature.protocol),
+        },
         "model_info": {
-            "name": run.summary.model
-            if signature.human
-            else without_path(signature.subject["model"]),
+            "name": model_name,
             "id": model,
             "developer": model.partition("/")[0],
             "inference_engine": {"name": signature.subject["engine"]},
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
         "evaluation_results": [_result(run, task, result) for task, result in results.items()],
-        "detailed_evaluation_results": samples_file
-        | {"checksum": files.sha256_of(samples), "total_rows": rows},
+        "detailed_evaluation_results": samples_file,
     }
-    files.write_json(out / f"{name}.json", aggregate)
+    files.write_json(out / f"{name}.json", record)
     return [out / f"{name}.json", samples]
 
 
@@ -298,19 +327,22 @@ def _result(run: Run, task: str, result: TaskResult) -> dict[str, Any]:
     split = run.data.split
     summary = run.summary
     estimate = result.estimate
-    data = {
+    data_details = {
         "version": split.version,
         "language": result.language,
         "items": summary.signature.protocol["items"],
     }
-    source: dict[str, Any] = {
+    if split.commit:
+        data_details["source"] = split.source
+        data_details["revision"] = split.commit
+    source = {
         "dataset_name": split.name,
-        "source_type": "other",
-        "additional_details": data,
+        "source_type": "hf_dataset" if split.commit else "other",
+        "additional_details": data_details,
     }
     if split.commit:
-        data |= {"source": split.source, "revision": split.commit}
-        source |= {"source_type": "hf_dataset", "hf_repo": _hub_name(run), "hf_split": "test"}
+        source["hf_repo"] = _hub_name(run)
+        source["hf_split"] = "test"
     names = {
         "metric_id": f"{NAME}.s",
         "metric_name": "S: mean of BLEU-1 to 4, ROUGE-1, ROUGE-L and SS",
@@ -323,7 +355,8 @@ def _result(run: Run, task: str, result: TaskResult) -> dict[str, Any]:
     details = {"comparable_with_paper": str(result.measure == "s" and summary.s_comparable).lower()}
     if result.folded is not None:
         details["lexical_mean_folded"] = str(result.folded / 100)
-    if summary.judging is not None:  # the fingerprint is that of S and J
+    # The fingerprint is that of S and J, but the figure holds no ratings.
+    if summary.judging is not None:
         details["without_ratings_of"] = ", ".join(summary.judging.judges)
     bounds = {
         "score_type": "continuous",
@@ -338,14 +371,18 @@ def _result(run: Run, task: str, result: TaskResult) -> dict[str, Any]:
             "lower": low / 100,
             "upper": high / 100,
             "confidence_level": CONFIDENCE,
-            "method": RULE,
+            "method": INTERVAL_RULE,
         }
     return {
         "evaluation_result_id": task,
         "evaluation_name": task,
         "source_data": source,
-        "metric_config": names
-        | {"metric_unit": "proportion", **bounds, "additional_details": details},
+        "metric_config": {
+            **names,
+            "metric_unit": "proportion",
+            **bounds,
+            "additional_details": details,
+        },
         "score_details": {"score": (estimate.value or 0.0) / 100, "uncertainty": uncertainty},
         "generation_config": {"additional_details": without_paths(summary.signature.subject)},
     }
@@ -355,16 +392,15 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
     for scenario in run.data.split.scenarios:
         if run.data.prompt_of is not None:
             messages = list(run.data.prompt_of(scenario))
-        elif SUBTASKS[scenario.subtask].is_chat:  # of imported answers the scenario's own texts
-            turns = scenario.turns
-            messages = [
-                Message("user" if turn.role == "user" else "assistant", turn.content)
-                for turn in turns
-            ]
+        elif SUBTASKS[scenario.subtask].is_chat:
+            # The prompts of imported answers are not known: the scenario's own texts stand in their place.
+            messages = []
+            for turn in scenario.turns:
+                role = "user" if turn.role == "user" else "assistant"
+                messages.append(Message(role, turn.content))
         else:
-            messages = [
-                Message("user", json.dumps(scenario.to_dict()["inputs"], ensure_ascii=False))
-            ]
+            inputs = scenario.to_dict()["inputs"]
+            messages = [Message("user", json.dumps(inputs, ensure_ascii=False))]
         for score in run.item_scores[scenario.id].samples:
             response = run.answers[scenario.id, score.sample]
             # A reply that is left out has no score, and must not stand there as one that failed.
@@ -376,31 +412,41 @@ def _row(
     scenario: Scenario, messages: list[Message], response: Response, score: SampleScore
 ) -> dict[str, Any]:
     name = task_id(scenario.subtask, scenario.language)
-    chat = any(message.role == "assistant" for message in messages)
+    is_chat = any(message.role == "assistant" for message in messages)
     texts = [_text(message.content) for message in messages]
     reply = _text(response.text)
-    turn = len(messages) if chat else 0
-    source = f"messages[{turn}].content" if chat else "output.raw"
-    attribution = {"turn_idx": turn, "source": source, "extracted_value": _text(response.answer)}
-    roles = [message.role for message in messages]
-    spoken = enumerate(zip([*roles, "assistant"], [*texts, reply], strict=True))
-    turns = [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in spoken]
-    contract = "not checked" if score.violations is None else ", ".join(score.violations) or "kept"
+    reply_turn = len(messages) if is_chat else 0
+    attribution = {
+        "turn_idx": reply_turn,
+        "source": f"messages[{reply_turn}].content" if is_chat else "output.raw",
+        "extracted_value": _text(response.answer),
+        "extraction_method": "whole_reply",
+        "is_terminal": True,
+    }
+    roles = [*(message.role for message in messages), "assistant"]
+    contents = [*texts, reply]
+    turns = []
+    for turn, (role, content) in enumerate(zip(roles, contents, strict=True)):
+        turns.append({"turn_idx": turn, "role": role, "content": content})
+    if score.violations is None:
+        contract = "not checked"
+    elif score.violations:
+        contract = ", ".join(score.violations)
+    else:
+        contract = "kept"
     return {
         "evaluation_name": name,
         "evaluation_result_id": name,
         "sample_id": scenario.id,
-        "interaction_type": "multi_turn" if chat else "single_turn",
+        "interaction_type": "multi_turn" if is_chat else "single_turn",
         "input": {
             "raw": texts[-1],
-            "formatted": None if chat else "\n\n".join(texts),
+            "formatted": None if is_chat else "\n\n".join(texts),
             "reference": [_text(text) for text in scenario.references],
         },
-        "output": None if chat else {"raw": [reply]},
-        "messages": turns if chat else None,
-        "answer_attribution": [
-            attribution | {"extraction_method": "whole_reply", "is_terminal": True}
-        ],
+        "output": None if is_chat else {"raw": [reply]},
+        "messages": turns if is_chat else None,
+        "answer_attribution": [attribution],
         # Whether a reply is correct is not defined here, and must not be null.
         "evaluation": {"score": score.lexical if score.s is None else score.s, "is_correct": False},
         "metadata": {
@@ -412,7 +458,7 @@ def _row(
 
 
 def _text(text: str) -> str:
-    """A text without halves of characters, which strict readers of JSON refuse."""
+    """A text with `?` for each half of a surrogate pair, which strict readers of JSON refuse."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -424,6 +470,7 @@ def write_eval_results(
     source_url: str | None = None,
 ) -> Path:
     """Write the entries of a run on a whole release into `out`, which stands for the model's repository."""
+    # Imported here because it is slow, and the other formats do not need it.
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
@@ -437,7 +484,9 @@ def write_eval_results(
         raise ConfigError(
             f"{run.data.folder.path}: results of the benchmark are of all items of split test"
         )
-    repo = dataset or (split.commit and _hub_name(run))
+    repo = dataset
+    if not repo and split.commit:
+        repo = _hub_name(run)
     commit = revision or split.commit
     if not repo or not commit:
         named = "name the same data set there with --dataset OWNER/NAME and --revision COMMIT"
@@ -445,10 +494,10 @@ def write_eval_results(
     date = _answered_at(run).isoformat().replace("+00:00", "Z")
     entries = [
         EvalResultEntry(
-            repo,
-            task,
-            round(result.estimate.value or 0.0, 2),
-            commit,
+            dataset_id=repo,
+            task_id=task,
+            value=round(result.estimate.value or 0.0, 2),
+            dataset_revision=commit,
             date=date,
             source_url=source_url,
             notes=_note(run, result),
@@ -468,7 +517,8 @@ def _note(run: Run, result: TaskResult) -> str:
         caution = "mean of six lexical metrics, not S; "
     elif not summary.s_comparable:
         caution = f"S with embedder {summary.signature.protocol['embedder']}, not with BGE-M3; "
-    if summary.judging is not None:  # the fingerprint is that of S and J
+    # The fingerprint is that of S and J, but the figure holds no ratings.
+    if summary.judging is not None:
         caution += f"without the ratings of {', '.join(summary.judging.judges)}; "
     interval = format_interval(estimate.interval, frame=", 95 % interval {}")
     folded = "" if result.folded is None else f", folded lexical mean {result.folded:.2f}"

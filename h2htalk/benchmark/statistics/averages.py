@@ -14,7 +14,7 @@ from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import Interval, t_quantile, wilson_interval
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
-RULE = "wilson-t-1"
+INTERVAL_RULE = "wilson-t-1"
 _PRIOR = 2.0  # degrees of freedom of the pooled variance
 
 
