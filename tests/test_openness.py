@@ -34,10 +34,10 @@ ROOT = Path(__file__).parents[1]
 CONTENT = {
     "": 3960,  # work in processes, from `curation`; with Ctrl-C while threads hang, and with more forms of keys
     "analysis": 14100,
-    # opening cost 1,860 nodes; who answered what `compare` tests, 300; progress of `correlate`; marks in studies, 40;
+    # opening cost 2,000 nodes; who answered what `compare` tests, 300; progress of `correlate`; marks in studies, 40;
     # the judge of a stored study that is asked about planted replies, within its money, 230;
     # columns of a leaderboard adjusted together, 130
-    "benchmark": 91990,
+    "benchmark": 92140,
     # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
     # child renders
     "chat": 31900,

@@ -396,8 +396,10 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
             # The prompts of imported answers are not known: the scenario's own texts stand in their place.
             messages = []
             for turn in scenario.turns:
-                role = "user" if turn.role == "user" else "assistant"
-                messages.append(Message(role, turn.content))
+                if turn.role == "user":
+                    messages.append(Message("user", turn.content))
+                else:
+                    messages.append(Message("assistant", turn.content))
         else:
             inputs = scenario.to_dict()["inputs"]
             messages = [Message("user", json.dumps(inputs, ensure_ascii=False))]
