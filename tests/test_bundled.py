@@ -330,6 +330,18 @@ for (choice_file, choose), chosen in zip(CHOICES, CHOSEN, strict=True):
     BROKEN.append((edit(choice_file, choose), rule, f"offers: {chosen}"))
 
 
+# As version 3 had them: a companion that asked for no age, name or number got a fragment.
+FRAGMENTS = [
+    (ARCS, says_turn("arcs-en-13", (5, 9), "quiet. nice quiet, not the other kind")),
+    (RISK, says_turn("high-risk-en-30", (0, 2), "15. so what")),
+    ("high_risk/zh-high_risk.jsonl", says_turn("high-risk-zh-53", (0, 2), "11万")),
+]
+FRAGMENT_STARTS = ("quiet.", "15.", "11万")
+for (fragment_file, shorten), start in zip(FRAGMENTS, FRAGMENT_STARTS, strict=True):
+    rule = "turns that begin with a fragment"
+    BROKEN.append((edit(fragment_file, shorten), rule, f"answer: {start}"))
+
+
 def outdated(folder: Path) -> None:
     """The cards said version 2, with its fingerprint, of version 3."""
     card = folder / "arcs/CARD.md"

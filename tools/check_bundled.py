@@ -97,7 +97,13 @@ def check(folder: Path, fast: bool = False) -> Iterator[Rule]:
         gaps,
     ):
         yield from rule(revised)
-    for rule in (further_help, _answers_to_references, _answers_to_choices, _floor):
+    for rule in (
+        further_help,
+        _answers_to_references,
+        _answers_to_choices,
+        _fragments,
+        _floor,
+    ):
         yield from rule(revised)
     for rule in (_quotations, _numbers, _files(folder), _mini, _high_risk, _instructions, _arcs):
         yield from rule(splits)
@@ -289,6 +295,28 @@ def _answers_to_choices(splits: dict[str, Split]) -> Iterator[Rule]:
                     if _is_choice(turn.user, question.group(), before.user, case.language):
                         broken.append(f"{case.id}: chooses what the reference offers: {turn.user}")
     yield Rule("turns that choose what the reference offers", f"{len(broken)} of {choices}", broken)
+
+
+def _fragments(splits: dict[str, Split]) -> Iterator[Rule]:
+    """No turn begins with a name, a place, a time or a number alone, for which only the reference asks."""
+    broken = []
+    questions = 0
+    for name, split in splits.items():
+        if name not in ("arcs", "high_risk"):
+            continue
+        for case in split.cases:
+            for session in case.sessions:
+                for before, turn in zip(session.turns, session.turns[1:], strict=False):
+                    if PATTERNS["asks_for"].search(before.reference) is None:
+                        continue
+                    questions += 1
+                    fragment = PATTERNS["fragment"].match(turn.user)
+                    if fragment is None:
+                        continue
+                    # What the user's own turn before has needs no question.
+                    if fragment.group().strip().lower() not in before.user.lower():
+                        broken.append(f"{case.id}: is a fragment of an answer: {turn.user}")
+    yield Rule("turns that begin with a fragment", f"{len(broken)} of {questions}", broken)
 
 
 def _is_choice(text: str, question: str, before: str, language: str) -> bool:
