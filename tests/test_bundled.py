@@ -331,15 +331,13 @@ for (choice_file, choose), chosen in zip(CHOICES, CHOSEN, strict=True):
 
 
 # As version 3 had them: a companion that asked for no age, name or number got a fragment.
-FRAGMENTS = [
-    (ARCS, says_turn("arcs-en-13", (5, 9), "quiet. nice quiet, not the other kind")),
-    (RISK, says_turn("high-risk-en-30", (0, 2), "15. so what")),
-    ("high_risk/zh-high_risk.jsonl", says_turn("high-risk-zh-53", (0, 2), "11万")),
-]
-FRAGMENT_STARTS = ("quiet.", "15.", "11万")
-for (fragment_file, shorten), start in zip(FRAGMENTS, FRAGMENT_STARTS, strict=True):
-    rule = "turns that begin with a fragment"
-    BROKEN.append((edit(fragment_file, shorten), rule, f"answer: {start}"))
+FRAGMENT_RULE = "turns that begin with a fragment"
+QUIET = says_turn("arcs-en-13", (5, 9), "quiet. nice quiet, not the other kind")
+BROKEN.append((edit(ARCS, QUIET), FRAGMENT_RULE, "answer: quiet."))
+FIFTEEN = says_turn("high-risk-en-30", (0, 2), "15. so what")
+BROKEN.append((edit(RISK, FIFTEEN), FRAGMENT_RULE, "answer: 15."))
+SUM = says_turn("high-risk-zh-53", (0, 2), "11万")
+BROKEN.append((edit("high_risk/zh-high_risk.jsonl", SUM), FRAGMENT_RULE, "answer: 11万"))
 
 
 def outdated(folder: Path) -> None:
