@@ -100,14 +100,25 @@ _WORDS = frozenset({"n", "seed", "store", "system"})
 class RefusedParameterError(ConfigError):
     """A server refuses a parameter that every call has.
 
-    `next_form`: the engine option that asks in another form, which may be empty; the message is the advice where that
-    is not tried.
+    Args:
+        advice: the message, which advises an engine option.
+        notice: what is printed where another form is asked.
+        next_form: the engine option that asks in another form; may be empty.
+        flag_advice: what else the user can do at a command with the model's own flags; follows the advice.
     """
 
-    def __init__(self, message: str, notice: str, next_form: Mapping[str, str]) -> None:
-        super().__init__(message)
+    def __init__(
+        self, advice: str, notice: str, next_form: Mapping[str, str], flag_advice: str = ""
+    ) -> None:
+        super().__init__(f"{advice}, or {flag_advice}" if flag_advice else advice)
+        self.advice = advice
         self.notice = notice
         self.next_form = dict(next_form)
+
+    def name_option(self, option: str) -> None:
+        """Advise an option of another name, at a command that has no other flags for the model."""
+        self.args = (self.advice.replace("--engine-option", option),)
+        self.notice = self.notice.replace("--engine-option", option)
 
 
 @dataclass(slots=True)
@@ -323,7 +334,7 @@ def refusal(model: str, name: str, form: str, message: str) -> RefusedParameterE
     advice = parameter.advice()
     if name in TOKEN_LIMITS and form:
         advice = "it takes neither name of the limit; choose another model or server"
-    return RefusedParameterError(f"{refused}: {advice}", notice, next_form)
+    return RefusedParameterError(f"{refused}: {advice}", notice, next_form, parameter.instead)
 
 
 def with_other_forms(
@@ -340,9 +351,7 @@ def with_other_forms(
             return run(options)
         except RefusedParameterError as error:
             if option:
-                texts = [str(text).replace("--engine-option", option) for text in error.args]
-                error.args = tuple(texts)
-                error.notice = error.notice.replace("--engine-option", option)
+                error.name_option(option)
             if not error.next_form or error.next_form.items() <= options.items():
                 error.next_form = {}  # a caller that sets engine options, too, tries nothing
                 raise

@@ -42,7 +42,7 @@ class Parameter:
         choice: the value of the option that the advice names.
         effect: what changes for the user then.
         next_forms: the form that is tried next, by the form that was refused (empty: no option was given).
-        instead: what else the user can do.
+        instead: what else the user can do at a command with flags for sampling.
         names: how errors name it, beside its own name.
     """
 
@@ -59,9 +59,8 @@ class Parameter:
         return {} if next_form is None else {self.option: next_form}
 
     def advice(self) -> str:
-        """What to type."""
-        typed = f"add --engine-option {self.option}={self.choice} ({self.effect})"
-        return f"{typed}, or {self.instead}" if self.instead else typed
+        """The engine option to type."""
+        return f"add --engine-option {self.option}={self.choice} ({self.effect})"
 
 
 _TABLE = files("h2htalk.chat").joinpath("parameters.toml").read_text(encoding="utf-8")

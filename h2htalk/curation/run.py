@@ -16,6 +16,7 @@ from typing import Any
 
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.chat.store.reply_endings import ending_lines
+from h2htalk.chat.store.reply_marks import stage_mark_warnings
 from h2htalk.curation.prompts import fingerprint
 from h2htalk.curation.stage_folder import KEPT, PartRule, RecordCounts, StageFolder
 from h2htalk.curation.stage_records import StageFile, read_checked
@@ -119,6 +120,8 @@ def run_stage(
     if stage.calls and (missing or not folder.finished):
         for line in ending_lines(folder.path):
             say(f"{stage.name}: {line}")
+        for warning in stage_mark_warnings(folder.path, stage.name, stage.calls):
+            say(f"{stage.name}: {warning}")
     counts = folder.finish()
     for name in find_stage(stage.name).temporary:
         remove_for_good(folder.path / name)

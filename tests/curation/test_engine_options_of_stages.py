@@ -75,11 +75,29 @@ def test_a_refused_parameter_is_named_with_the_setting_of_its_stage(
     """The advice was an option of another command, and no setting of a curation could leave the parameter out."""
     bodies: list[dict[str, Any]] = []
     with LoopbackServer(reply=refusing(bodies)) as server:
-        with pytest.raises(ConfigError, match=f"{setting} temperature=none"):
+        with pytest.raises(ConfigError, match=f"{setting} temperature=none") as refused:
             make(tmp_path / "refused", server.spec)
+        assert "--model-sampling" not in str(refused.value)  # `curate` has no such flag
         assert "temperature" in bodies[-1]
         make(tmp_path / "taken", server.spec, engine_options={"temperature": "none"})
         assert "temperature" not in bodies[-1]
+
+
+def test_simulated_replies_with_an_unknown_mark_are_warned_of_with_the_setting_of_the_stage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reasoning went into the dialogues that are curated, and only `evaluate` and studies said so."""
+    with LoopbackServer(reply=lambda *_: "<plan>Ask.</plan>Long day, and I am tired.") as server:
+        simulate(tmp_path, server.spec)
+        assert not [line for line in capsys.readouterr().err.splitlines() if "begin with" in line]
+        settings = SimulateSettings(
+            user=server.spec, companion=server.spec, dialogues=2, turns=2, languages=("en",)
+        )
+        run_one("gather", Workspace(tmp_path / "more"), GatherSettings(simulate=settings))
+    (warning,) = (line for line in capsys.readouterr().err.splitlines() if "begin with" in line)
+    assert "4 of 4 replies begin with <plan>" in warning
+    assert "gather.simulate.engine_options 'think=<plan>,</plan>'" in warning
+    assert "--from-stage gather" in warning
 
 
 @pytest.mark.parametrize("make", [compose, review])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.benchmark.replies.reply_marks import mark_warnings
+from h2htalk.chat.store.reply_marks import mark_warnings
 from h2htalk.data.replies.reasoning import split_between, split_reasoning, strip_reasoning
 from h2htalk.data.replies.reasoning_marks import opening_mark
 from h2htalk.data.responses import Response
@@ -249,6 +249,11 @@ def test_the_mark_that_an_answer_begins_with(answer: str, mark: str) -> None:
 @pytest.mark.parametrize(("answer", "mark"), FORMS["warned_of"])
 def test_headings_and_other_openings_of_prompts_are_marks(answer: str, mark: str) -> None:
     assert opening_mark(answer) == mark
+
+
+@pytest.mark.parametrize("answer", FORMS["not_warned_of"])
+def test_role_play_and_words_of_thought_are_no_marks(answer: str) -> None:
+    assert opening_mark(answer) == ""
 
 
 def test_several_replies_with_one_unknown_mark_are_warned_of_and_those_that_were_asked_for_are_not() -> (

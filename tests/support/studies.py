@@ -191,4 +191,9 @@ FAULTS = {
     "broken choice": Answer(
         b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\r\n\r\n'
     ),
+    # Of Vercel's SDK, whose errors have a text of their own and no field `error`.
+    "broken type": Answer(
+        b'data: {"message": {"content": "I am"}}\r\n\r\n'
+        b'data: {"type": "error", "errorText": "down"}\r\n\r\n'
+    ),
 }

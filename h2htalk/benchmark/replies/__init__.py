@@ -1,1 +1,1 @@
-"""What replies show beside their text: how they ended, unknown marks, prompts that were cut. Read `reply_endings`."""
+"""What replies show beside their text: how they ended, prompts that were cut. Read `reply_endings`."""

@@ -290,8 +290,10 @@ def _reports_error(piece: Any) -> bool:
     """Whether a piece of a reply says that the application, or the model behind it, broke off."""
     if not isinstance(piece, dict):
         return False
-    # The other fields of an application's JSON are its own: a `code` may be anything.
-    return bool(piece.get("error")) or ("choices" in piece and find_inner_error(piece) is not None)
+    # The other fields of an application's JSON are its own: a `code` may be anything. Vercel's SDK has `type` alone.
+    if piece.get("error") or piece.get("type") == "error":
+        return True
+    return "choices" in piece and find_inner_error(piece) is not None
 
 
 def _pieces(body: str, stream: str | None) -> Iterator[Any]:

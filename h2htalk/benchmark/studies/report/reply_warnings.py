@@ -12,7 +12,7 @@ from h2htalk.benchmark.replies.reply_endings import (
     earlier_filters,
     ending_warnings,
 )
-from h2htalk.benchmark.replies.reply_marks import mark_warnings
+from h2htalk.chat.store.reply_marks import mark_warnings
 from h2htalk.benchmark.studies.conversations import Study
 from h2htalk.benchmark.studies.judge_reading import form_advice
 from h2htalk.benchmark.studies.points.point_answers import AnsweredReply

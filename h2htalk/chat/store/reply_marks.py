@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
-from h2htalk.chat.engines import ENGINES
+from h2htalk.chat.engines import ENGINES, parse_model
+from h2htalk.chat.store.model_calls import CallSettings
+from h2htalk.data.files import read_jsonl
 from h2htalk.data.replies.reasoning_marks import opening_mark
+from h2htalk.data.responses import CALLS, Response, read_outcomes
 from h2htalk.errors import counted
 
 # A warning is given for a mark that begins at least so many replies, and at least this share of all replies.
@@ -28,17 +32,38 @@ TEMPLATE_MARK = re.compile(
 
 
 _NO_TOOLS = "turn off tools at the server, or give it the model's own chat template"
-_TEMPLATE_ADVICE = (
-    "give the server the model's own chat template and stop tokens, and choose a new --out"
-)
+_TEMPLATE_ADVICE = "give the server the model's own chat template and stop tokens"
+_NEW_OUT = "choose a new --out"
 
 
-def mark_warnings(replies: Iterable[tuple[str, Sequence[str]]], engine: str) -> Iterator[str]:
+def stage_mark_warnings(folder: Path, stage: str, calls: Sequence[CallSettings]) -> Iterator[str]:
+    """Yield the warnings of `mark_warnings` for the replies in a curation stage's folder, which have no references."""
+    path = folder / CALLS
+    outcomes = [
+        outcome
+        for where, record in (read_jsonl(path, torn_tail=True) if path.exists() else ())
+        for outcome in read_outcomes(record, where)
+    ]
+    answers = [(outcome.answer, ()) for outcome in outcomes if isinstance(outcome, Response)]
+    engine, _ = parse_model(calls[0].model)
+    yield from mark_warnings(
+        answers, engine.name, calls[0].option, f"make the stage again with --from-stage {stage}"
+    )
+
+
+def mark_warnings(
+    replies: Iterable[tuple[str, Sequence[str]]],
+    engine: str,
+    option: str = "--engine-option",
+    again: str = _NEW_OUT,
+) -> Iterator[str]:
     """Yield a warning for each unknown mark that several replies begin with, and one for marks of chat templates.
 
     Args:
         replies: each answer with its item's references. A mark that a reference begins with was asked for.
         engine: the name of the model's engine; the advice names an option that it has.
+        option: what the user types to set an engine option.
+        again: how replies are asked for anew.
     """
     marks = Counter[str]()
     template_marks = Counter[str]()
@@ -60,12 +85,12 @@ def mark_warnings(replies: Iterable[tuple[str, Sequence[str]]], engine: str) -> 
             if _TOOL_MARK.match(mark):
                 yield f"{begin}: a call of a tool, which nobody offered, is scored as the reply; {_NO_TOOLS}"
             else:
-                yield f"{begin}: if reasoning follows, it is scored as the reply; {_advice(mark, engine)}"
+                yield f"{begin}: if reasoning follows, it is scored as the reply; {_advice(mark, engine, option, again)}"
     if with_template:
         named = ", ".join(f"{mark} ({number:,})" for mark, number in template_marks.most_common())
         have = "contains" if with_template == 1 else "contain"
         finding = f"{with_template:,} of {counted(total, 'reply', 'replies')} {have} marks of a chat template"
-        yield f"{finding}: {named}; what follows them is scored too: {_TEMPLATE_ADVICE}"
+        yield f"{finding}: {named}; what follows them is scored too: {_TEMPLATE_ADVICE}, and {again}"
 
 
 def _template_marks_of(references: Sequence[str]) -> set[str]:
@@ -73,15 +98,13 @@ def _template_marks_of(references: Sequence[str]) -> set[str]:
     return {mark for reference in references for mark in TEMPLATE_MARK.findall(reference)}
 
 
-def _advice(mark: str, engine: str) -> str:
-    """What to do about a mark."""
+def _advice(mark: str, engine: str, option: str, again: str) -> str:
+    """What to do about a mark; the last two as of `mark_warnings`."""
     option_names = ENGINES[engine].option_names() if engine in ENGINES else frozenset[str]()
     if "think" in option_names:
         is_tag = mark.startswith("<") and not mark.startswith("<|")
         closing_mark = f"</{mark[1:]}" if is_tag else "CLOSE"
-        return (
-            f"name its marks (--engine-option 'think={mark},{closing_mark}') and choose a new --out"
-        )
+        return f"name its marks ({option} 'think={mark},{closing_mark}') and {again}"
     if "reasoning_parser" in option_names:
-        return "name vLLM's parser (--engine-option reasoning_parser=NAME) and choose a new --out"
+        return f"name vLLM's parser ({option} reasoning_parser=NAME) and {again}"
     return "take it out of the replies before they are scored"
