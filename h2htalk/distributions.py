@@ -11,9 +11,8 @@ Interval = tuple[float, float]
 
 def z_quantile(p: float = UPPER) -> float:
     """Return the quantile of the normal distribution."""
-    from scipy.special import (
-        ndtri,
-    )  # takes a quarter of a second, and many commands compute no interval
+    # Imported here because it takes a quarter of a second, and many commands compute no interval.
+    from scipy.special import ndtri
 
     return float(ndtri(p))
 

@@ -97,28 +97,35 @@ def folder_sha256(folder: Path) -> str:
 class Engine:
     """An engine: what answers requests, and what the rest of the package must know about it."""
 
-    name: str  # the part of a model's name before the colon
-    path: str  # `module:Class`, called as `Class(model_name, options)`
+    # The part of a model's name before the colon.
+    name: str
+    # `module:Class`, which is called as `Class(model_name, options)`.
+    path: str
     _: KW_ONLY
-    hosted: bool = (
-        False  # every call costs money, so each is reserved in the call store; there are batch jobs
-    )
-    local: bool = False  # it runs on the user's own machine and costs nothing but time
+    # Whether every call costs money, so that each is reserved in the call store. Hosted engines have batch jobs.
+    hosted: bool = False
+    # Whether it runs on the user's own machine and costs nothing but time.
+    local: bool = False
     # Temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken (`none`: it uses its own).
     sampling: str = "taken"
-    reasons: bool = True  # a model of it may reason before it answers
-    options: str = ""  # `module:Class` whose `parse` reads the engine's own options
-    wire: str = ""  # `module:Class` that builds and reads the calls of a hosted API
-    model_is: str = "name"  # after the colon: a `name`, a `folder` or name on the Hub, a `file`, a name with a `url`
-    schemas: bool = True  # it makes replies match a response schema
-    small: bool = False  # too small for tasks in several steps; compose asks it for replies as plain text only
-    downloads: bool = (
-        False  # it fetches a model of the Hub only where `ChatOptions.download` is set
-    )
-    packages: tuple[
-        str, ...
-    ] = ()  # the distributions that answer or ask, whose versions a run records
-    needs: Requirement | None = None  # beside a plain installation
+    # Whether a model of it may reason before it answers.
+    reasons: bool = True
+    # `module:Class` whose `parse` reads the engine's own options.
+    options: str = ""
+    # `module:Class` that builds and reads the calls of a hosted API.
+    wire: str = ""
+    # What stands after the colon: a `name`, a `folder` or a name on the Hub, a `file`, or a name with a `url`.
+    model_is: str = "name"
+    # Whether it makes replies match a response schema.
+    schemas: bool = True
+    # Whether it is too small for tasks in several steps. `compose` asks it for replies as plain text only.
+    small: bool = False
+    # Whether it fetches a model of the Hub. It does so only where `ChatOptions.download` is set.
+    downloads: bool = False
+    # The distributions that answer or ask, whose versions a run records.
+    packages: tuple[str, ...] = ()
+    # What it needs beside a plain installation.
+    needs: Requirement | None = None
 
     def check_options(self, engine_options: Mapping[str, str]) -> None:
         """Raise ConfigError for options that this engine does not have, or that are invalid."""

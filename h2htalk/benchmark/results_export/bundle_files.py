@@ -15,18 +15,21 @@ from h2htalk.data.records import read_record
 from h2htalk.data.responses import SampleKey, read_response
 from h2htalk.errors import DataError, counted, quoted
 
-_ANSWER = {"text", "finish_reason", "failure"}  # keys of a line that are no scores
-_MAX_HEAD = 1 << 22  # bytes
+# The keys of a line that are no scores.
+_ANSWER = {"text", "finish_reason", "failure"}
+# The most bytes that are read of the two files: 4 and 256 MiB.
+_MAX_HEAD = 1 << 22
 _MAX_SAMPLES = 1 << 28
+# Each line by item and sample.
 Rows = Mapping[SampleKey, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle as it was read: `samples` is the text of the file whose lines are `rows`, by item and sample."""
+    """A bundle as it was read: `samples_text` is the text of the file whose lines are `rows`."""
 
     head: BundleHead
-    samples: str
+    samples_text: str
     rows: Rows
 
     @property
@@ -38,9 +41,10 @@ class Bundle:
 def read_bundle(path: Path) -> Bundle:
     """Read a bundle, a folder or .zip. Raises DataError where it is none, or an item lacks a sample."""
     head_text = _read(path, HEAD, _MAX_HEAD)
-    samples = _read(path, SAMPLES, _MAX_SAMPLES)
+    samples_text = _read(path, SAMPLES, _MAX_SAMPLES)
     head = read_record(BundleHead, head_text, f"{path}: {HEAD}: not a bundle of this version")
-    bundle = Bundle(head, samples, _read_rows(samples, head.samples))
+    rows = _read_rows(samples_text, head.samples)
+    bundle = Bundle(head=head, samples_text=samples_text, rows=rows)
     lines = len(bundle.rows)
     if not lines or lines != len(bundle.ids) * head.samples:
         raise DataError(

@@ -12,11 +12,11 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What of a bundle was confirmed on which split, what differs, and what was not computed again: not verified.
+    """What of a bundle was confirmed on which split, what differs, and what was not verified.
 
-    `part` says which items the bundle holds: they alone are verified. `edition`: of an earlier version of a bundled
-    split, which one it is and what was corrected since. `claims` are what no bundle can show, and no computation
-    confirms.
+    `part` says which items the bundle holds; they alone are verified. `edition` is not empty where the items are those
+    of an earlier version of a bundled split; it then names the version and what was corrected since. `unchecked` is
+    what was not computed again. `claims` are what no bundle can show, and no computation confirms.
     """
 
     split: str
@@ -30,7 +30,7 @@ class Verification:
     def compare(
         self, name: str, pairs: Iterable[tuple[Any, Any]], tolerance: float = TOLERANCE
     ) -> None:
-        """Compare our values with the bundle's."""
+        """Compare pairs of our value and the bundle's, and note the result under `matches` or `differs`."""
         distances = [_distance(ours, theirs) for ours, theirs in pairs]
         largest = max(distances, default=0.0)
         if largest <= TOLERANCE:
@@ -44,11 +44,12 @@ class Verification:
 
 
 def _distance(ours: Any, theirs: Any) -> float:
-    """How far two values are apart; infinitely where they are not equal and one is no number."""
+    """How far two values are apart. It is infinite where they are not equal and one of them is no number."""
     if ours == theirs:
         return 0.0
     try:
         distance = abs(ours - theirs)
         return distance if math.isfinite(distance) else math.inf
-    except (TypeError, OverflowError):  # no numbers, or one with hundreds of digits
+    except (TypeError, OverflowError):
+        # A value is no number, or is one with hundreds of digits.
         return math.inf

@@ -35,14 +35,14 @@ def describe_part(full_split: Split, bundle_split: Split) -> tuple[str, bool]:
 
 
 def load_edition(name: str, version: str) -> tuple[str, Split]:
-    """Load the split that was named; of a bundled one the version that a bundle is of, where it is kept."""
+    """Load the split that was named. Of a bundled split, the version of the bundle is loaded where it is kept."""
     full_split = load_split(name)
-    edition = (
-        earlier_edition(full_split.name, version)
-        if is_bundled(name) and version != full_split.version
-        else None
-    )
-    return (name, full_split) if edition is None else (edition, load_split(edition))
+    if not is_bundled(name) or version == full_split.version:
+        return name, full_split
+    edition = earlier_edition(full_split.name, version)
+    if edition is None:
+        return name, full_split
+    return edition, load_split(edition)
 
 
 def describe_edition(name: str, full_split: Split, bundle_split: Split) -> str:
@@ -50,14 +50,14 @@ def describe_edition(name: str, full_split: Split, bundle_split: Split) -> str:
     if not is_bundled(name) or not is_bundled(full_split.name):
         return ""
     newest = split_header(BUNDLED_FOLDER / full_split.name).version
-    items = {
-        scenario.id.partition("/")[0] for scenario in bundle_split.scenarios
-    }  # a case's turns are CASE/sN.tM
-    return (
-        ""
-        if full_split.version == newest
-        else describe_later(full_split.name, full_split.version, newest, items)
-    )
+    if full_split.version == newest:
+        return ""
+    items = set()
+    for scenario in bundle_split.scenarios:
+        # The turns of a case have the ids CASE/sN.tM.
+        item, _, _ = scenario.id.partition("/")
+        items.add(item)
+    return describe_later(full_split.name, full_split.version, newest, items)
 
 
 def _options_that_take(full_split: Split, bundle_split: Split) -> str | None:
@@ -73,7 +73,8 @@ def _options_that_take(full_split: Split, bundle_split: Split) -> str | None:
             for chosen in subtasks:
                 try:
                     selected = full_split.select(language, chosen, limit)
-                except ConfigError:  # nothing is left, or the split has no subtasks
+                except ConfigError:
+                    # Nothing is left, or the split has no subtasks.
                     continue
                 if {scenario.id for scenario in selected.scenarios} == ids:
                     return _as_options(language, chosen, limit)

@@ -92,11 +92,11 @@ def _has_items(head: BundleHead, bundle_split: Split) -> bool:
 
 def _compare_samples(verification: Verification, bundle: Bundle) -> None:
     head = bundle.head
-    digest = hashlib.sha256(bundle.samples.encode()).hexdigest()
+    digest = hashlib.sha256(bundle.samples_text.encode()).hexdigest()
     verification.compare("the hash of the samples", [(digest, head.sha256)])
     if "samples" in head.subject:
-        pair = head.subject["samples"], str(head.samples)
-        verification.compare("the samples an item", [pair])
+        subject_samples = head.subject["samples"]
+        verification.compare("the samples an item", [(subject_samples, str(head.samples))])
 
 
 def _compare_items(

@@ -25,7 +25,8 @@ from h2htalk.errors import ConfigError, quoted
 
 # Embeddings are numbers of single precision: their last digits depend on the machine.
 EMBEDDING_TOLERANCE = 1e-5
-_JUDGED = {"rating", "j", "people", "unjudged"}  # of judges and people, who cannot be asked again
+# The columns of judges and people, who cannot be asked again.
+_JUDGED = {"rating", "j", "people", "unjudged"}
 
 
 def compare_scores(verification: Verification, bundle: Bundle, split: Split) -> None:
@@ -40,7 +41,7 @@ def compare_scores(verification: Verification, bundle: Bundle, split: Split) -> 
             f"ratings of {quoted(judge)}, and J: the figures here are those of S"
         )
     signed = {**UNNAMED, **head.protocol}
-    # Of an earlier version, or with metrics that are not installed here.
+    # The bundle is of an earlier version, or its metrics are not installed here.
     if signed.get("metrics") != keys["metrics"]:
         theirs = quoted(signed.get("metrics", "none"))
         ours = quoted(keys["metrics"])
@@ -53,7 +54,7 @@ def compare_scores(verification: Verification, bundle: Bundle, split: Split) -> 
     answers = {key: row["answer"] for key, row in bundle.rows.items()}
     scores = score_answers(split, answers, head.samples, metrics, prompt_of)
     has_s = metrics.embedder is not None or keys["embedder"] == "none"
-    # The hash is of the whole stored answer, of which a bundle holds the text alone.
+    # The column `answer` is the hash of the whole stored answer, of which a bundle holds the text alone.
     skipped = {"answer"}
     if judge != "none":
         skipped |= _JUDGED
@@ -100,7 +101,8 @@ def _prompts_for_leaks(
     head: BundleHead, split: Split, verification: Verification
 ) -> PromptOf | None:
     """The prompts that the contract's leak rule reads; None where it cannot be applied."""
-    if _lacks_leak_rule(head):  # scored as it was: both without the rule
+    if _lacks_leak_rule(head):
+        # The answers are scored here as they were then, without the rule.
         verification.unchecked.append(
             "the contract's leak rule: the bundle's answers were scored without it"
         )
@@ -136,10 +138,12 @@ def _compare_columns(
     unscored = describe_unscored(row["unscored"] for row in ours.values())
     if unscored:
         verification.unchecked.append(unscored)
-    columns: dict[str, None] = {}
+    columns: list[str] = []
     for row in ours.values():
-        columns |= dict.fromkeys(row)
-    in_bundle = [(columns.keys(), row.keys()) for row in bundle.rows.values()]
+        for name in row:
+            if name not in columns:
+                columns.append(name)
+    in_bundle = [(set(columns), row.keys()) for row in bundle.rows.values()]
     verification.compare("the columns", in_bundle)
     for column in columns:
         if column not in skipped:
@@ -161,5 +165,5 @@ def _compare_figures(
         theirs = head.figures[task].fields if task in head.figures else missing
         pairs += zip(ours, theirs, strict=True)
     tolerance = TOLERANCE if metrics.embedder is None else EMBEDDING_TOLERANCE
-    # On the scale from 0 to 100.
+    # Figures are on the scale from 0 to 100, so the tolerance is 100 times that of a score.
     verification.compare("figures and intervals", pairs, 100 * tolerance)
