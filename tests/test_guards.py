@@ -276,11 +276,6 @@ CURATION = "h2htalk.curation."
 STAGES_OF_CURATION = frozenset(
     {"gather", "anonymize", "safety", "dedup", "compose", "review", "release"}
 )
-# Imports from one stage into another that are left: this list only shrinks.
-BETWEEN_STAGES = {
-    ("release.hints", "safety.policy"),  # from which score on a word of the list counts alone
-    ("release.hints", "safety.stage"),  # whether what a user says is hate
-}
 
 
 def imports_between_stages(module: str, tree: ast.Module) -> set[tuple[str, str]]:
@@ -299,12 +294,11 @@ def imports_between_stages(module: str, tree: ast.Module) -> set[tuple[str, str]
     return pairs
 
 
-def test_no_stage_imports_another_stage_but_for_a_list_which_only_shrinks() -> None:
+def test_no_stage_imports_another_stage() -> None:
     pairs: set[tuple[str, str]] = set()
     for module, path in MODULES.items():
         pairs |= imports_between_stages(module, tree_of(path))
-    assert pairs - BETWEEN_STAGES == set(), "put what both need into `curation` or `detect`"
-    assert BETWEEN_STAGES - pairs == set(), "these need no exception any more"
+    assert pairs == set(), "put what both need into `curation` or `detect`"
 
 
 @pytest.mark.parametrize(

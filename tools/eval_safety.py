@@ -34,13 +34,13 @@ from safety import corpora
 from safety.corpora import is_even, read_rows
 from train_companion import dialogues, turns_of
 
+from h2htalk.curation.assessment import Assessment, assess
 from h2htalk.curation.reading.recall import LOOK_ALIKE, MEASURED
 from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
 from h2htalk.curation.release.gate_context import GateContext
 from h2htalk.curation.release.gates import HINTS
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety import stage
-from h2htalk.curation.safety.policy import Assessment
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.releases.release_folder import TEST
 from h2htalk.data.scenario import Dialogue, Turn, bundled_personas
@@ -102,8 +102,8 @@ class Share:
         return f"{self.what:58} {share:.4f} [{low:.3f}, {high:.3f}] n {self.of:,}{asked}{mark}"
 
 
-def assess(dialogue: Dialogue) -> Assessment:
-    return stage.assess(dialogue, encoder=ENCODER[0] if ENCODER else None)
+def assess_with_encoder(dialogue: Dialogue) -> Assessment:
+    return assess(dialogue, encoder=ENCODER[0] if ENCODER else None)
 
 
 def one_message(name: str, language: Language, text: str) -> Dialogue:
@@ -167,7 +167,7 @@ def cold(data: Path) -> Iterator[Share]:
     rows = corpora.cold(data, "dev")
     right = (label == (offence(text, "zh") >= 0.5) for text, label in rows)
     yield count("classifier: accuracy on COLD dev", right, least=0.90)
-    found = [(assess(one_message("cold", "zh", text)), label) for text, label in rows]
+    found = [(assess_with_encoder(one_message("cold", "zh", text)), label) for text, label in rows]
     yield count(
         "assess.remove: accuracy on COLD dev", (a.remove == label for a, label in found), least=0.86
     )
@@ -177,7 +177,7 @@ def cold(data: Path) -> Iterator[Share]:
         if not label and is_even(text) and mask_groups(text, "zh") != fold(text)
     ]
     drawn = random.Random(0).sample(naming, 200)
-    removed = [assess(one_message("cold", "zh", text)).remove for text in drawn]
+    removed = [assess_with_encoder(one_message("cold", "zh", text)).remove for text in drawn]
     yield count("200 inoffensive COLD dev texts that name a group: removed", removed, most=0.15)
 
 
@@ -186,7 +186,9 @@ def groups(prefix: Path) -> Iterator[Share]:
     for language in LANGUAGES:
         for kind, least, most in (("harmless", None, 0.02), ("abusive", 0.4, None)):
             rows = read_rows(prefix.with_name(f"{prefix.name}_{kind}_{language}.jsonl"))
-            acts = [assess(one_message("g", language, row["text"])).action for row in rows]
+            acts = [
+                assess_with_encoder(one_message("g", language, row["text"])).action for row in rows
+            ]
             yield count(
                 f"groups {language}, {kind}: removed",
                 (act == "remove" for act in acts),
@@ -214,7 +216,7 @@ def kinds(language: Language, report: bool) -> Iterator[Share]:
                 replace(one, messages=tuple(t for t in one.messages if t.role == "user"))
                 for one in whole
             ]
-            found = [assess(one) for one in (users if only else whole)]
+            found = [assess_with_encoder(one) for one in (users if only else whole)]
             if kind in LOOK_ALIKES:
                 yield count(
                     f"{path.stem}, look-alikes with a tag{only}", map(tagged, found), most=0.05
@@ -227,7 +229,7 @@ def kinds(language: Language, report: bool) -> Iterator[Share]:
 def ordinary(data: Path) -> Iterator[str]:
     """Tags of the dialogues of `unseen`; how many of 10,000 ordinary messages each evidence and strong cue marks."""
     for name, own in unseen(data):
-        found = [assess(one) for one in own]
+        found = [assess_with_encoder(one) for one in own]
         yield count(f"{name}: removed", (one.remove for one in found), most=0.01).line()
         sexual = (any(r.startswith((*TAGS, "sexual.")) for r in one.reasons) for one in found)
         yield count(f"{name}: any tag of a crisis, a danger or sexual talk", sexual).line()
@@ -242,7 +244,7 @@ def ordinary(data: Path) -> Iterator[str]:
             marks.update(
                 {
                     f"{e.layer} {e.category}"
-                    for e in assess(one_message("m", language, text)).evidence
+                    for e in assess_with_encoder(one_message("m", language, text)).evidence
                 }
             )
             hits = crisis_cues(language).hits(fold_spelling(text, language))
@@ -256,7 +258,7 @@ def frozen(language: Language) -> Iterator[Share]:
     rows = [row for name in sets for row in read_rows(GOLDEN / f"{name}_{language}.jsonl")]
     for kind in sorted({row.get("kind", "everyday") for row in rows}):
         own = [row["text"] for row in rows if row.get("kind", "everyday") == kind]
-        found = [assess(one_message(kind, language, text)) for text in own]
+        found = [assess_with_encoder(one_message(kind, language, text)) for text in own]
         yield count(f"single messages {language}, {kind}: tagged", map(tagged, found))
         yield count(
             f"single messages {language}, {kind}: tagged, or noted as possible",
@@ -266,7 +268,9 @@ def frozen(language: Language) -> Iterator[Share]:
     insults = json.loads((GOLDEN / "insults.json").read_text(encoding="utf-8"))[language]
     joint = " " if language == "en" else "，"
     sworn = [
-        assess(one_message("c", language, joint.join(pair if at % 2 else pair[::-1]))).remove
+        assess_with_encoder(
+            one_message("c", language, joint.join(pair if at % 2 else pair[::-1]))
+        ).remove
         for at, row in enumerate(rows)
         for pair in [(row["text"], insults[at % len(insults)])]
     ]
@@ -274,7 +278,7 @@ def frozen(language: Language) -> Iterator[Share]:
     political = read_rows(GOLDEN / f"political_{language}.jsonl")
     for label in ("sensitive", "harmless"):
         acts = [
-            assess(one_message("p", language, row["text"]))
+            assess_with_encoder(one_message("p", language, row["text"]))
             for row in political
             if row["label"] == label
         ]
@@ -295,7 +299,7 @@ def companion(folder: Path, data: Path) -> Iterator[Share]:
             for row in read_rows(path)
             if row["kind"] == kind
         ]
-        acts = [assess(one).action for one in own]
+        acts = [assess_with_encoder(one).action for one in own]
         if own:
             caught = (act in ("remove", "review") for act in acts)
             yield count(f"{path.stem}, {kind}: removed or to review", caught, least, most)
@@ -321,7 +325,9 @@ def companion(folder: Path, data: Path) -> Iterator[Share]:
 
 def suspected(dialogue: Dialogue, least: float = REVIEW) -> bool:
     """Whether a companion's turn is taken for harm or for sexual, by what the turns say alone."""
-    return any(one.layer == LAYER and one.score >= least for one in assess(dialogue).evidence)
+    return any(
+        one.layer == LAYER and one.score >= least for one in assess_with_encoder(dialogue).evidence
+    )
 
 
 def unseen(data: Path) -> Iterator[tuple[str, list[Dialogue]]]:
@@ -351,7 +357,7 @@ def unseen(data: Path) -> Iterator[tuple[str, list[Dialogue]]]:
 
 def gate_finds(dialogue: Dialogue, gate: str) -> bool:
     """Whether words point a gate's readers at a scenario whose reference is the last turn, tagged as by curation."""
-    metadata = {"safety": {"tags": list(assess(dialogue).reasons)}}
+    metadata = {"safety": {"tags": list(assess_with_encoder(dialogue).reasons)}}
     *history, reply = dialogue.messages
     talks = (one for one in load_split("mini").scenarios if one.subtask == "dialogue_base")
     base = next(one for one in talks if one.language == dialogue.language)
@@ -440,7 +446,7 @@ def measure_words() -> str:
         marks = defaultdict[tuple[str, str], list[tuple[bool, bool]]](list)
         of_authors = defaultdict[tuple[str, str, str], list[bool]](list)
         for worry in worries(language):
-            told, noted = words_find(worry, assess(worry.dialogue))
+            told, noted = words_find(worry, assess_with_encoder(worry.dialogue))
             marks[worry.set, worry.kind].append((told, noted))
             of_authors[worry.set, worry.kind, worry.author].append(told)
         for (name, kind), own in marks.items():
@@ -484,7 +490,7 @@ def corpus(data: Path, number: int) -> Iterator[Share]:
     """What words send to people, or tag, of ordinary support dialogues; ESConv also as talk between people."""
     for name, own in draw_corpora(data, number):
         for between in ("companion", "people"):
-            found = [stage.assess(one, talk=between) for one in own]
+            found = [assess(one, talk=between) for one in own]
             what = f'{name}, talk = "{between}"'
             yield count(f"{what}: to review", (one.action == "review" for one in found))
             yield count(f"{what}: removed", (one.remove for one in found))
@@ -499,7 +505,7 @@ def speed(dialogues: Sequence[Dialogue]) -> float:
     """Utterances a CPU second."""
     start = time.process_time()
     for dialogue in dialogues:
-        assess(dialogue)
+        assess_with_encoder(dialogue)
     return sum(len(d.messages) for d in dialogues) / (time.process_time() - start)
 
 

@@ -33,7 +33,7 @@ from train_companion import is_even
 
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.surrogates.operators import replace_values
-from h2htalk.curation.safety.stage import assess
+from h2htalk.curation.assessment import assess
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.detect.encoder import DangerEncoder, load_encoder

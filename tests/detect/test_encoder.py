@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from h2htalk.curation.safety.stage import assess, make_stage
+from h2htalk.curation.assessment import assess
+from h2htalk.curation.safety.stage import make_stage
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
 
+from h2htalk.curation.assessment import assess
 from h2htalk.curation.candidates import input_passages
 from h2htalk.curation.partners import is_partner
 from h2htalk.curation.release.content import ReleaseContent, item_notes, item_texts
@@ -25,8 +26,6 @@ from h2htalk.curation.release.gate_context import (
     texts_of_items,
 )
 from h2htalk.curation.release.selection import REVIEWED
-from h2htalk.curation.safety.policy import ALONE, MINORS
-from h2htalk.curation.safety.stage import assess
 from h2htalk.data.case import Case
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Role, Scenario, Turn
@@ -38,7 +37,7 @@ from h2htalk.detect.safety.companion import (
     find_in_answer,
 )
 from h2htalk.detect.safety.crisis import CUE, FAINT, MINOR, SURE, TAGS, find_crisis, read_kind
-from h2htalk.detect.safety.lexicons import find_listed
+from h2htalk.detect.safety.lexicons import ALONE, MINORS, find_listed
 from h2htalk.text.language_data import language_patterns
 
 PERSONA = "the persona's"  # how the place of a persona's text begins

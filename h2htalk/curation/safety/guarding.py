@@ -15,6 +15,7 @@ from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.chat.served_model import served_by
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
+from h2htalk.curation.assessment import Assessment
 from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.reading.guards import (
     LONGEST,
@@ -28,7 +29,7 @@ from h2htalk.curation.reading.guards import (
     refuse_weak_guard,
 )
 from h2htalk.curation.reading.question import PlainQuestion
-from h2htalk.curation.safety.policy import Assessment, apply_findings, apply_verdict
+from h2htalk.curation.safety.policy import apply_findings, apply_verdict
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.data.scenario import Dialogue
 from h2htalk.detect.safety import companion, crisis, lexicons

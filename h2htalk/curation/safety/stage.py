@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.engines import model_identity
+from h2htalk.curation.assessment import Assessment, Explicit, Talk, assess
 from h2htalk.curation.reading.guards import GuardReader, GuardReading
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.safety.guarding import Guard, GuardCalls, apply_reading
-from h2htalk.curation.safety.policy import Assessment, Explicit, Talk, decide_safety
 from h2htalk.curation.stage_folder import (
     Kept,
     Outcome,
@@ -27,79 +27,12 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue
 from h2htalk.detect import encoder as danger_encoder
-from h2htalk.detect.hashed import load_classifier, load_joint, read_together
+from h2htalk.detect.hashed import load_classifier, load_joint
 from h2htalk.detect.safety import companion, crisis, lexicons
-from h2htalk.detect.safety.content_rules import READ, find_unusable_content
 from h2htalk.detect.safety.evidence import Evidence
-from h2htalk.detect.safety.text_folding import fold_spelling
-from h2htalk.text.language_data import language_data
 
 VERSION = 8
 Terms = Mapping[Language, frozenset[str]]
-
-
-def assess(
-    dialogue: Dialogue,
-    terms: frozenset[str] = frozenset(),
-    explicit: Explicit = "remove",
-    encoder: crisis.Encoder | None = None,
-    talk: Talk = "companion",
-) -> Assessment:
-    """Decide on a dialogue: keep it, keep it with tags, keep it for a person to decide, or remove it.
-
-    `terms`: politically sensitive terms of the user's own (`lexicons.read_terms`); `explicit`: whether a companion's
-    sexual content between adults removes the dialogue or tags it; `encoder`: a second reader of dangers; `talk`: where
-    it is between people, alarms about a companion's turns are hints. The decision depends on this dialogue alone.
-    """
-    language = dialogue.language
-    thresholds = {
-        **load_classifier(lexicons.OFFENSIVE, language).manifest,
-        **language_data(lexicons.INSULTS, language),
-    }
-    turns = [  # of a message of megabytes its start and its end
-        turn
-        if len(text := turn.content) <= READ
-        else replace(turn, content=f"{text[: READ // 2]}\n{text[-READ // 2 :]}")
-        for turn in dialogue.messages
-    ]
-    # The features of all texts that are read are computed at once, which is faster.
-    before = (
-        one
-        for _, text, _ in companion.companion_turns(turns)
-        for one in companion.pieces_of(text, language)
-    )
-    texts = [*(fold_spelling(turn.content, language) for turn in turns), *before]
-    read_together(texts, load_joint(companion.DATA, language).features)
-    evidence: list[Evidence] = []
-    targets: list[Evidence] = []  # whom an insult is for matters only where there is one
-    scores = lexicons.offences(
-        [lexicons.without_everyday(turn.content, language) for turn in turns], language
-    )
-    for at, (turn, score) in enumerate(zip(turns, scores, strict=True)):
-        text = turn.content
-        seeker = turn.role == "user"
-        listed = lexicons.find_listed(text, language)
-        offensive = score >= thresholds["low"]
-        found = [*listed, lexicons.find_political(text, language, terms, seeker)]
-        if offensive:
-            found.append(Evidence("classifier", "offensive", score))
-        if offensive or any(one.category.startswith("offensive.") for one in listed):
-            targets += [
-                replace(one, turn=at) for one in lexicons.find_contempt(text, language, listed)
-            ]
-        evidence += [replace(one, turn=at) for one in found if one is not None]
-    for at, turn in enumerate(turns if targets else ()):
-        if turn.role == "user" and (report := lexicons.find_report(turn.content, language)):
-            evidence.append(replace(report, turn=at))
-    evidence += targets
-    evidence += crisis.find_crisis(turns, language, encoder)
-    alarms = companion.find_companion(turns, language)
-    if talk == "people":
-        evidence += companion.as_hints(alarms)
-    else:
-        evidence += alarms
-    evidence += find_unusable_content(dialogue)
-    return decide_safety(dialogue, evidence, thresholds, explicit)
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:

@@ -38,7 +38,9 @@ from h2htalk.errors import ConfigError
 from h2htalk.text.language_data import language_data, language_patterns
 
 LAYER = "lexicon"
-POLITICAL = "political.sensitive"
+POLITICAL, MINORS = "political.sensitive", "sexual.minors"
+# From the first score on a lexicon rule is enough by itself, from the second on it is a second piece of evidence.
+ALONE, SECOND = 0.8, 0.5
 # Evidence of one category, by score and place; a message of 2 MB would otherwise give a hundred thousand.
 MOST_A_CATEGORY = 8
 # Signs between the characters of a word that hide it.
@@ -76,7 +78,7 @@ def without_everyday(text: str, language: Language) -> str:
 
 
 def find_listed(text: str, language: Language) -> list[Evidence]:
-    """The evidence of the lists in an original message, in order: from 0.8 on a rule is enough by itself."""
+    """The evidence of the lists in an original message, in order: from ALONE on a rule is enough by itself."""
     lexicon = load_lexicon(language)
     hits = lexicon.hits(fold(without_everyday(text, language)))
     best: dict[tuple[str, Place], float] = {}

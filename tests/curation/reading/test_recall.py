@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from h2htalk.curation.assessment import assess
 from h2htalk.curation.reading.recall import measured_words
-from h2htalk.curation.safety.stage import VERSION, assess, model_fingerprints
+from h2htalk.curation.safety.stage import VERSION, model_fingerprints
 from h2htalk.data.files import read_jsonl, write_json
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.readers.certificates import Certificate, CertificateFigure, add_certificate

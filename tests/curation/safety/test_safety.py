@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.chat.protocol import Reply
+from h2htalk.curation.assessment import Explicit, assess, decide_safety
 from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.reading.guards import GuardReader, Safety, Verdict, read_verdict
 from h2htalk.curation.reading.question import PlainQuestion
 from h2htalk.curation.safety.guarding import Guard
-from h2htalk.curation.safety.policy import ALONE, SECOND, Explicit, apply_verdict, decide_safety
-from h2htalk.curation.safety.stage import assess, guarded_outcome, make_stage, open_rule, outcome
+from h2htalk.curation.safety.policy import apply_verdict
+from h2htalk.curation.safety.stage import guarded_outcome, make_stage, open_rule, outcome
 from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
@@ -28,7 +29,7 @@ from h2htalk.detect.safety import crisis
 from h2htalk.detect.safety.companion import EXPLICIT, HARM, LAYER, REVIEW, find_companion
 from h2htalk.detect.safety.content_rules import find_unusable_content
 from h2htalk.detect.safety.evidence import Evidence
-from h2htalk.detect.safety.lexicons import find_contempt
+from h2htalk.detect.safety.lexicons import ALONE, SECOND, find_contempt
 from h2htalk.errors import ConfigError
 from h2htalk.rounds.item_sources import scenario_item
 from support.safety_tables import GOLDEN, HERE, dialogues, ordinary_lines, talk
