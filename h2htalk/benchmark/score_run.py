@@ -28,7 +28,6 @@ from h2htalk.benchmark.metrics.composite import (
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.replies.prompt_sizes import PromptSize, describe_prompts, size_warnings
 from h2htalk.benchmark.replies.reply_endings import count_endings, earlier_filters, ending_warnings
-from h2htalk.chat.store.reply_marks import mark_warnings
 from h2htalk.benchmark.report.html_page import write_page
 from h2htalk.benchmark.report.page_items import ItemView
 from h2htalk.benchmark.report.table_files import TABLES, write_facts, write_tables
@@ -45,6 +44,7 @@ from h2htalk.benchmark.summarize import (
 )
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.store.call_store import read_costs
+from h2htalk.chat.store.reply_marks import mark_warnings
 from h2htalk.data.erasure.folder_kinds import ERASED, ErasableFolder, Record
 from h2htalk.data.files import (
     WAIT,

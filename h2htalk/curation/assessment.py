@@ -45,6 +45,8 @@ FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 REVIEWED = (MINORS, "prompt_leak", "crisis.encouragement", "grooming", HARM)
 DOUBTS = {POSSIBLE, HINT}
 SPARED = ("offensive.", POLITICAL)  # what may be a crisis is not removed for the latter
+_CLASSIFIER = ("classifier", "offensive")
+_MASKED = ("masked", "offensive")
 _GRAVE = ("crisis.plan", "crisis.means", "crisis.ideation")
 
 
@@ -116,9 +118,7 @@ def decide_safety(
     of both from which on a person decides such a dialogue. `explicit`: whether sexual content between adults removes or
     tags.
     """
-    evidence = tuple(
-        sorted(detections, key=lambda sign: (sign.turn, sign.category, sign.start, -sign.score))
-    )
+    evidence = tuple(sorted(detections, key=_order))
     # The crisis is the seeker's; that the seeker is a child is a tag, not a crisis.
     of_seeker = [
         sign
@@ -127,26 +127,24 @@ def decide_safety(
     ]
     crisis = {sign.category for sign in of_seeker} - {MINOR}
     risk: Risk = "elevated" if crisis else "none"
-    if crisis and any(
-        sign.layer == "crisis" and sign.category in _GRAVE and sign.score >= SURE
-        for sign in evidence
-    ):
+    grave = [sign for sign in evidence if sign.layer == "crisis" and sign.category in _GRAVE]
+    if crisis and any(sign.score >= SURE for sign in grave):
         risk = "high"
 
     def decision(action: Action, codes: set[str]) -> Assessment:
         return Assessment(action, tuple(sorted(codes)), risk, evidence, explicit)
 
-    found = {sign.category for sign in evidence}
-    likely = {sign.category for sign in evidence if sign.layer == LAYER and sign.score >= REVIEW}
-    sure = {sign.category for sign in evidence if sign.layer == LAYER and sign.score >= REMOVE}
-    hard = {sign.category for sign in evidence if sign.category in HARD and sign.score >= ALONE} | (
-        sure & {HARM}
-    )
-    if MINOR in found and EXPLICIT in likely:  # nobody has to read that
+    categories = {sign.category for sign in evidence}
+    of_companion = [sign for sign in evidence if sign.layer == LAYER]
+    likely = {sign.category for sign in of_companion if sign.score >= REVIEW}
+    sure = {sign.category for sign in of_companion if sign.score >= REMOVE}
+    hard = {sign.category for sign in evidence if sign.category in HARD and sign.score >= ALONE}
+    hard |= sure & {HARM}
+    if MINOR in categories and EXPLICIT in likely:  # nobody has to read that
         hard.add(MINORS)
     if hard:
-        return decision("remove", hard | crisis | (found & {MINOR}) | (likely & {HARM}))
-    tags = {code for code in found if code.startswith("disclosure.") or code == MINOR}
+        return decision("remove", hard | crisis | (categories & {MINOR}) | (likely & {HARM}))
+    tags = {code for code in categories if code.startswith("disclosure.") or code == MINOR}
     plain, doubtful = _weigh_offence(dialogue, evidence, thresholds)
     for code, enough in _weigh(evidence, tags, likely, sure, single=len(dialogue.messages) == 1):
         (plain if enough else doubtful).add(code)
@@ -159,11 +157,16 @@ def decide_safety(
         unsure = "offensive.hate" in plain or EXPLICIT in plain | doubtful
         unsure = unsure or any(code.startswith(REVIEWED) for code in crisis | codes)
         return decision("review" if unsure else "keep_tag", crisis | codes)
-    if plain and not (DOUBTS & found and all(code.startswith(SPARED) for code in plain)):
+    if plain and not (DOUBTS & categories and all(code.startswith(SPARED) for code in plain)):
         return decision("remove", plain)
     if plain | doubtful:
         return decision("review", codes)
     return decision("keep_tag" if tags else "keep", tags)
+
+
+def _order(sign: Evidence) -> tuple[int, str, int, float]:
+    """The place of evidence among that on a dialogue: by turn, the surest first."""
+    return sign.turn, sign.category, sign.start, -sign.score
 
 
 def _weigh(
@@ -177,19 +180,19 @@ def _weigh(
             yield sign.category, True
         elif family == "spam" and sign.layer == "lexicon" and sign.score >= SECOND:
             yield sign.category, sign.score >= ALONE
-        elif (
+        elif sign.category == "crisis.encouragement" or (
             sign.category == MINORS and sign.score >= SECOND
-        ) or sign.category == "crisis.encouragement":
+        ):
             yield sign.category, False
-    yield from ((code, False) for code in likely)
+    for code in likely:
+        yield code, False
     words = [sign for sign in evidence if sign.category == EXPLICIT and sign.layer != LAYER]
-    sexual = {
-        sign.turn
-        for sign in words
-        if sign.score > SECOND or (MINOR in tags and sign.score == SECOND)
-    }
+    sexual = {sign.turn for sign in words if sign.score > SECOND}
+    if MINOR in tags:  # less is enough
+        sexual |= {sign.turn for sign in words if sign.score == SECOND}
     if (sexual or EXPLICIT in likely) and MINOR in tags:
-        yield from ((code, False) for code in (EXPLICIT, MINORS))
+        yield EXPLICIT, False
+        yield MINORS, False
     elif sexual or EXPLICIT in sure:
         yield EXPLICIT, EXPLICIT in sure or (len(sexual) > 1 and not tags)
     agreed = {sign.turn for sign in evidence if sign.layer == "political" and sign.score >= SURE}
@@ -214,54 +217,62 @@ def _weigh_offence(
     proved: list[tuple[str, bool]] = []
     doubtful: set[str] = set()
     for turn, message in enumerate(dialogue.messages):
-        here = {(sign.layer, sign.category): sign.score for sign in evidence if sign.turn == turn}
-        kinds = _kinds(here, thresholds, single, message.role)
+        scores = {(sign.layer, sign.category): sign.score for sign in evidence if sign.turn == turn}
+        kinds = _kinds(scores, thresholds, single, message.role)
         code = "offensive.hate" if kinds & {"slur", "attack", "masked"} else "offensive.abuse"
-        mentioned = ("mention", "mention") in here
-        score = here.get(("classifier", "offensive"), 0.0)
-        doubted = (
-            bool(kinds) or score + here.get(("masked", "offensive"), 0.0) >= 2 * thresholds["doubt"]
-        )
-        listed = any(
-            here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND
-            for name in ("abuse", "hate", "slur")
-        )
+        mentioned = ("mention", "mention") in scores
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
             if not (reported or mentioned):
-                proved.append(
-                    (code, len(kinds) > 2 or (message.role == "companion" and "abuse" in kinds))
-                )
-        elif not mentioned and (
-            "classifier" in kinds or (listed and score >= thresholds["low"]) or (single and doubted)
-        ):
+                abused = message.role == "companion" and "abuse" in kinds
+                proved.append((code, len(kinds) > 2 or abused))
+        elif not mentioned and _is_doubtful(scores, kinds, thresholds, single):
             doubtful.add(code)
     plain = single or len(proved) > 1 or any(enough for _, enough in proved)
     return {code for code, _ in proved if plain}, doubtful
 
 
+def _is_doubtful(
+    scores: Mapping[tuple[str, str], float],
+    kinds: set[str],
+    thresholds: Mapping[str, float],
+    single: bool,
+) -> bool:
+    """Whether a message that is not plainly offensive is doubtful, by its scores of each layer and category."""
+    if "classifier" in kinds:
+        return True
+    score = scores.get(_CLASSIFIER, 0.0)
+    names = ("abuse", "hate", "slur")
+    listed = any(scores.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in names)
+    if listed and score >= thresholds["low"]:
+        return True
+    if not single:
+        return False
+    return bool(kinds) or score + scores.get(_MASKED, 0.0) >= 2 * thresholds["doubt"]
+
+
 def _kinds(
-    here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float], single: bool, role: str
+    scores: Mapping[tuple[str, str], float],
+    thresholds: Mapping[str, float],
+    single: bool,
+    role: str,
 ) -> set[str]:
     """The kinds of evidence for the removal of one message, of the scores of each layer and category."""
-    holding = {
-        "slur": here.get(("lexicon", "offensive.slur"), 0) >= SECOND,
-        "attack": ("attack", "offensive.attack") in here or ("lexicon", "offensive.hate") in here,
-        # The seeker of a single message may be in despair.
-        "abuse": ("lexicon", "offensive.abuse") in here and (role == "companion" or not single),
-    }
-    kinds = {name for name, holds in holding.items() if holds}
-    score = here.get(("classifier", "offensive"), 0.0)
+    kinds: set[str] = set()
+    if scores.get(("lexicon", "offensive.slur"), 0) >= SECOND:
+        kinds.add("slur")
+    if ("attack", "offensive.attack") in scores or ("lexicon", "offensive.hate") in scores:
+        kinds.add("attack")
+    # The seeker of a single message may be in despair.
+    if ("lexicon", "offensive.abuse") in scores and (role == "companion" or not single):
+        kinds.add("abuse")
+    score = scores.get(_CLASSIFIER, 0.0)
     sure = score >= thresholds["single" if single else "high"]
     # Beside another kind the classifier may be less sure.
-    if sure or (
-        single and kinds and score >= (thresholds["low"] if kinds & {"slur", "abuse"} else BESIDE)
-    ):
+    enough = thresholds["low"] if kinds & {"slur", "abuse"} else BESIDE
+    if sure or (single and kinds and score >= enough):
         kinds.add("classifier")
-    if (
-        sure
-        and ("group", "group.named") in here
-        and here.get(("masked", "offensive"), 0.0) >= thresholds["masked"]
-    ):
+    names_group = ("group", "group.named") in scores
+    if sure and names_group and scores.get(_MASKED, 0.0) >= thresholds["masked"]:
         kinds.add("masked")
     return kinds

@@ -33,18 +33,17 @@ TEMPLATE_MARK = re.compile(
 
 _NO_TOOLS = "turn off tools at the server, or give it the model's own chat template"
 _TEMPLATE_ADVICE = "give the server the model's own chat template and stop tokens"
-_NEW_OUT = "choose a new --out"
+_NEW_RUN = "choose a new --out"
 
 
 def stage_mark_warnings(folder: Path, stage: str, calls: Sequence[CallSettings]) -> Iterator[str]:
     """Yield the warnings of `mark_warnings` for the replies in a curation stage's folder, which have no references."""
     path = folder / CALLS
-    outcomes = [
-        outcome
-        for where, record in (read_jsonl(path, torn_tail=True) if path.exists() else ())
-        for outcome in read_outcomes(record, where)
-    ]
-    answers = [(outcome.answer, ()) for outcome in outcomes if isinstance(outcome, Response)]
+    answers: list[tuple[str, Sequence[str]]] = []
+    for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
+        for outcome in read_outcomes(record, where):
+            if isinstance(outcome, Response):
+                answers.append((outcome.answer, ()))
     engine, _ = parse_model(calls[0].model)
     yield from mark_warnings(
         answers, engine.name, calls[0].option, f"make the stage again with --from-stage {stage}"
@@ -55,7 +54,7 @@ def mark_warnings(
     replies: Iterable[tuple[str, Sequence[str]]],
     engine: str,
     option: str = "--engine-option",
-    again: str = _NEW_OUT,
+    ask_anew: str = _NEW_RUN,
 ) -> Iterator[str]:
     """Yield a warning for each unknown mark that several replies begin with, and one for marks of chat templates.
 
@@ -63,7 +62,7 @@ def mark_warnings(
         replies: each answer with its item's references. A mark that a reference begins with was asked for.
         engine: the name of the model's engine; the advice names an option that it has.
         option: what the user types to set an engine option.
-        again: how replies are asked for anew.
+        ask_anew: how replies are asked for anew.
     """
     marks = Counter[str]()
     template_marks = Counter[str]()
@@ -85,12 +84,13 @@ def mark_warnings(
             if _TOOL_MARK.match(mark):
                 yield f"{begin}: a call of a tool, which nobody offered, is scored as the reply; {_NO_TOOLS}"
             else:
-                yield f"{begin}: if reasoning follows, it is scored as the reply; {_advice(mark, engine, option, again)}"
+                advice = _advice(mark, engine, option, ask_anew)
+                yield f"{begin}: if reasoning follows, it is scored as the reply; {advice}"
     if with_template:
         named = ", ".join(f"{mark} ({number:,})" for mark, number in template_marks.most_common())
         have = "contains" if with_template == 1 else "contain"
         finding = f"{with_template:,} of {counted(total, 'reply', 'replies')} {have} marks of a chat template"
-        yield f"{finding}: {named}; what follows them is scored too: {_TEMPLATE_ADVICE}, and {again}"
+        yield f"{finding}: {named}; what follows them is scored too: {_TEMPLATE_ADVICE}, and {ask_anew}"
 
 
 def _template_marks_of(references: Sequence[str]) -> set[str]:
@@ -98,13 +98,13 @@ def _template_marks_of(references: Sequence[str]) -> set[str]:
     return {mark for reference in references for mark in TEMPLATE_MARK.findall(reference)}
 
 
-def _advice(mark: str, engine: str, option: str, again: str) -> str:
+def _advice(mark: str, engine: str, option: str, ask_anew: str) -> str:
     """What to do about a mark; the last two as of `mark_warnings`."""
     option_names = ENGINES[engine].option_names() if engine in ENGINES else frozenset[str]()
     if "think" in option_names:
         is_tag = mark.startswith("<") and not mark.startswith("<|")
         closing_mark = f"</{mark[1:]}" if is_tag else "CLOSE"
-        return f"name its marks ({option} 'think={mark},{closing_mark}') and {again}"
+        return f"name its marks ({option} 'think={mark},{closing_mark}') and {ask_anew}"
     if "reasoning_parser" in option_names:
-        return f"name vLLM's parser ({option} reasoning_parser=NAME) and {again}"
+        return f"name vLLM's parser ({option} reasoning_parser=NAME) and {ask_anew}"
     return "take it out of the replies before they are scored"

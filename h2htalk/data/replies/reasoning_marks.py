@@ -85,10 +85,11 @@ WRAPPER_AFTER_REASONING = (
 _OPENING = re.compile(
     r"\s*(?:<[|｜][^|｜<>\n]{1,40}[|｜]?>|<[^\W\d][^<>\n]{0,40}>|(?-i:\[[A-Z][A-Z0-9_]{2,30}\])|◁[^◁▷\n]{1,40}▷|"
     rf"\*\*(?:{HEADING}|Analysis)\b[^*\n]{{0,30}}\*\*|\*(?:{HEADING}|Analysis):|\*\*{THOUGHT_ZH}[:：]?\*\*|"
+    rf"> ?(?:{HEADING}|Analysis):|"
     rf"(?:#{{1,4}}|>)[ ]*\**(?:{HEADING}|Analysis|{THOUGHT_ZH})(?!\w)[^\n]{{0,20}}\n|:::[ ]*\w{{3,20}}[ \t]*\n|"
     r"[({\[](?:thinking|reasoning|thought process)(?:[:)}\]]|\b[^\n]{0,20}\n)|"
     rf"[{{\[]{{1,2}}(?:{HEADING}|Analysis)[}}\]]{{1,2}}|<!-- ?(?:{HEADING}|Analysis)\b[^<>\n]{{0,30}}-->|"
-    rf"> ?(?:{HEADING}|Analysis):|My (?:thought|thinking|reasoning) process:|(?:Internal|Inner) monologue:|"
+    r"My (?:thought|thinking|reasoning) process:|(?:Internal|Inner) monologue:|"
     r"💭|🤔 ?(?:thinking|reasoning)\b(?:\.{3}|…)?|"
     r"Thought for (?:about )?(?:an?|a few|[\d.]+) (?:seconds?|minutes?|moments?)\b|"
     r"\[\[ ?#{0,3} ?\w[^\[\]\n]{1,40}\]\]|[-=~]{3,}[ ]*(?:think|thinking|thoughts?|reasoning)\b[^\n]{0,20}\n|"

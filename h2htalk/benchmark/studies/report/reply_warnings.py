@@ -12,11 +12,11 @@ from h2htalk.benchmark.replies.reply_endings import (
     earlier_filters,
     ending_warnings,
 )
-from h2htalk.chat.store.reply_marks import mark_warnings
 from h2htalk.benchmark.studies.conversations import Study
 from h2htalk.benchmark.studies.judge_reading import form_advice
 from h2htalk.benchmark.studies.points.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.settings import StudySpec
+from h2htalk.chat.store.reply_marks import mark_warnings
 from h2htalk.data.replies.finish_reasons import unknown_reasons_text
 from h2htalk.errors import counted, shorten
 
