@@ -42,13 +42,14 @@ CONTENT = {
     # child renders; marks that replies begin with, from `benchmark`, 420
     "chat": 32330,
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
-    # the judge of a stored study
-    "cli": 7180,
+    # the judge of a stored study; JSON Schemas of settings files, 36
+    "cli": 7200,
     # names of roles and of programs that two stages read lie beside the stages
     "curation": 101120,
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
-    # split that runs share
-    "data": 30150,  # with headings over reasoning, and the one score of early logs of Inspect
+    # split that runs share; headings over reasoning, and the one score of early logs of Inspect; JSON Schemas of
+    # settings files, 80
+    "data": 30230,
     "detect": 45700,  # from `curation`, as is the search for all evidence in a dialogue, 270
     "integrations": 9620,  # guidelines of another layout are the same on Label Studio
     # with erased participants who join under another name, and workbooks of theirs that come back as another type

@@ -86,6 +86,10 @@ SINGLE = {
         "site",
         "Say which step is due for each run, study, round, release and curation in a folder.",
     ),
+    "schema": Entry(
+        "schemas",
+        "Print the JSON Schema of a settings file or a record, by which an editor completes and checks it.",
+    ),
 }
 # The groups; `h2htalk round close` is the function `round_close` of the group's module.
 GROUPS = {

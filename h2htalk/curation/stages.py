@@ -16,12 +16,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, ValidationInfo, with_config
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from h2htalk.chat.engines import model_kind, parse_model, require_model
 from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.records import STRICT, read_record, require
+from h2htalk.data.records import read_record, require, strict_record
 from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.scenario import Role
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
@@ -153,7 +153,7 @@ _IsFree = require(
 _SourceName = Annotated[str, _BeginsIds, _IsFree]
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Source:
     """Raw conversations: a file, the files of a folder or of a glob pattern, or a data set."""
 
@@ -191,21 +191,23 @@ class Source:
     leave_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class SimulateSettings:
     """Dialogues between two models, a user and a companion, over a grid of kinds of conversation."""
 
     user: ModelName = ""  # as in `h2htalk evaluate` (`embedded`, `openai:gpt-4o`, `scripted:FILE`)
-    companion: ModelName = ""
+    companion: ModelName = ""  # likewise
     # Of each language; every interaction x emotion x complexity gets the same number.
     dialogues: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     turns: Annotated[int, Field(ge=2, le=1000)] = 6  # messages of a dialogue at most
+    # Of the dialogues: `en`, `zh`.
     languages: Annotated[
         tuple[_LanguageCode, ...], Field(min_length=1), AfterValidator(_unique)
     ] = LANGUAGES
     personas: Annotated[
         tuple[str, ...], AfterValidator(_unique)
     ] = ()  # of the companion; empty: all bundled ones
+    # Of the user.
     emotions: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_unique)] = _EMOTIONS
     licence: str = (
         "CC-BY-4.0"  # of what the models write (SPDX), which the terms of their makers decide
@@ -216,11 +218,12 @@ class SimulateSettings:
     )  # of both (docs/reference/servers.md)
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class GatherSettings:
     """Where dialogues come from."""
 
-    sources: Annotated[tuple[Source, ...], AfterValidator(_unique)] = ()
+    sources: Annotated[tuple[Source, ...], AfterValidator(_unique)] = ()  # raw conversations
+    # Dialogues between two models, beside or instead of raw ones.
     simulate: SimulateSettings = field(default_factory=SimulateSettings)
     licence: str = "CC-BY-4.0"  # of the release; a source that it does not allow is refused before anything is read
 
@@ -228,7 +231,7 @@ class GatherSettings:
 OperatorName = Literal["surrogate", "mask", "hash", "redact", "keep"]
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class AnonymizeSettings:
     """How personal data are found and replaced.
 
@@ -252,7 +255,7 @@ class AnonymizeSettings:
     name_keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class SafetySettings:
     """How harm is looked for, and who reads.
 
@@ -265,7 +268,9 @@ class SafetySettings:
             is a tag for annotators who agreed to it.
         dangers: what looks for crises, children and threats: the words, or an encoder too, whose weights are a package.
         talk: `people` where no companion answers, as in support chat: alarms about a companion's turns are then hints.
-        max_cost: of the guard, as `batch` and `engine_options`.
+        max_cost: the most that the guard's calls may cost, in US dollars.
+        batch: whether its calls are batch jobs of a hosted model, at half the price.
+        engine_options: forms of requests that its server takes (docs/reference/servers.md).
     """
 
     guard: ModelName = ""
@@ -280,17 +285,21 @@ class SafetySettings:
     engine_options: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class DedupSettings:
-    """`contamination_splits`: splits whose items must not be in the result; `threshold`: the similarity from which two
-    dialogues are duplicates."""
+    """What a dialogue may not repeat.
+
+    Attributes:
+        contamination_splits: splits whose items must not be in the result.
+        threshold: the similarity from which two dialogues are duplicates. A lower one than .65 would change next to
+            nothing: each side must have a similarity of .6 in any case.
+    """
 
     contamination_splits: tuple[SplitName, ...] = ("mini",)
-    # A lower threshold would change next to nothing: each side must have a similarity of 0.6 in any case.
     threshold: Annotated[float, Field(ge=0.65, le=1)] = 0.7
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class ComposeSettings:
     """What is composed, and by which model; without one a run ends before this stage."""
 
@@ -303,17 +312,17 @@ class ComposeSettings:
     # That the model writes for a scenario; at most as many replies of other dialogues to the same question join them.
     # With 0 a candidate has the original reply alone.
     references: Annotated[int, Field(ge=0, le=100)] = 1
-    max_cost: Dollars | None = None
+    max_cost: Dollars | None = None  # the most that its calls may cost, in US dollars
     batch: bool = False  # send the calls as batch jobs of a hosted model, at half the price
     # Forms of requests that the model's server takes, such as `temperature = "none"` (docs/reference/servers.md).
     engine_options: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class ReviewSettings:
     """Who reviews, and what people decide."""
 
-    model: ModelName = ""
+    model: ModelName = ""  # the reviewer; without one a run ends before this stage
     samples: Annotated[int, Field(ge=1, le=100)] = 3  # evidence samples k in each order (FairEval)
     margin: Annotated[float, Field(ge=0, le=9)] = (
         0.0  # two answers whose scores (1 to 10) differ by at most this tie
@@ -326,8 +335,8 @@ class ReviewSettings:
         4.0  # least mean of the criteria (1 to 5) of an accepted candidate
     )
     temperature: Annotated[float, Field(ge=0, le=2)] = 1.0  # of the comparisons
-    max_cost: Dollars | None = None
-    batch: bool = False
+    max_cost: Dollars | None = None  # the most that its calls may cost, in US dollars
+    batch: bool = False  # send the calls as batch jobs of a hosted model, at half the price
     gold: FilePath = ""  # comparisons with known answers: without beating chance on them a reviewer compares nothing
     engine_options: Mapping[str, str] = field(default_factory=dict, hash=False)  # as of `compose`
 
@@ -450,11 +459,11 @@ def stage_before(name: str) -> str:
     return names[names.index(find_stage(name).name) - 1]
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class GeneralSettings:
     """Settings outside the sections."""
 
-    workspace: FilePath
+    workspace: FilePath  # the folder of the curation
     seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] = (
         0  # of everything that is drawn at random
     )
@@ -514,11 +523,10 @@ def read_section(
     page: str = "docs/reference/curation.md",
     known: Sequence[str] = (),
 ) -> T:
-    """Read one record; a message starts with `where`, that of an unknown setting names the `page` that lists them."""
-    model = with_config(STRICT)(kind)
+    """Read a strict record; messages start with `where`, that of an unknown setting names the `page` that lists all."""
     unknown = f"{page} lists them"
     return read_record(
-        model,
+        kind,
         raw,
         where,
         error=ConfigError,

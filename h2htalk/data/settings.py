@@ -18,6 +18,8 @@ from h2htalk.errors import ConfigError, quoted, suggest
 AnyPath = str | os.PathLike[str]  # an argument that takes a path
 # A field that takes a path, or a split's name, and keeps text.
 PathText = Annotated[str | Path, AfterValidator(str)]
+# JSON Schemas of settings files and of records, which `tools/make_schemas.py` writes; readers check more than they say.
+_SCHEMAS = Path(__file__).parent / "bundled/schemas"
 
 
 def as_path(value: AnyPath, name: str) -> Path:
@@ -94,3 +96,17 @@ def read_settings(kind: type[T], raw: Mapping[str, Any], where: str) -> T:
     except ConfigError as error:
         errors = str(error).splitlines()
     raise ConfigError("\n".join(f"{where}: {line}" if where else line for line in errors))
+
+
+def schema_names() -> list[str]:
+    """The names of the JSON Schemas, in alphabetical order."""
+    return sorted(path.stem for path in _SCHEMAS.glob("*.json"))
+
+
+def read_schema(name: str) -> str:
+    """Read the JSON Schema (draft 2020-12) of a settings file or a record. Raises ConfigError for an unknown name."""
+    names = schema_names()
+    if name not in names:
+        advice = f"{suggest(name, names)}choose from {', '.join(names)}"
+        raise ConfigError(f"no schema {quoted(name)}; {advice}")
+    return (_SCHEMAS / f"{name}.json").read_text(encoding="utf-8")

@@ -33,9 +33,12 @@ PLATFORM = "spreadsheets"  # where a round is that names none
 
 @strict_record
 class Adaptive:
-    """Adaptive overlap: stop requesting annotators for an item once its votes are clear.
+    """Adaptive overlap: stop requesting annotators for an item once its votes are clear (docs/measurements.md).
 
-    An item is clear when it has `minimum` annotators and one label leads by `lead` votes (docs/measurements.md).
+    Attributes:
+        on: whether overlap is adaptive.
+        minimum: annotators that an item has at least.
+        lead: votes by which one label must lead.
     """
 
     on: bool = False
@@ -45,11 +48,14 @@ class Adaptive:
 
 @strict_record
 class Care:
-    """Sessions have at most `session_items` items, and at most the share `crisis_share` (0 to 1) about a crisis.
+    """How annotators are spared.
 
-    `country` (ISO 3166-1, `GB`) is where the annotators live: its help lines come first; empty if they live anywhere.
-    `unread`: what happens with items that nobody has read and that nothing points at: `warn` says so above
-    each of them, `withhold` also gives them only to annotators who agreed to crises.
+    Attributes:
+        session_items: items of a session at most.
+        crisis_share: the largest share of a session's items, 0 to 1, that is about a crisis.
+        country: where the annotators live (ISO 3166-1, `GB`), whose help lines come first; empty if they live anywhere.
+        unread: what happens with items that nobody has read and that nothing points at: `warn` says so above
+            each of them, `withhold` also gives them only to annotators who agreed to crises.
     """
 
     session_items: Annotated[int, Field(ge=1, le=1000)] = 20
@@ -66,7 +72,11 @@ class Care:
 
 @strict_record
 class Ties:
-    """Whether Dawid-Skene decides ties: for a tied label with at least this posterior (0.5 to 1); None: never."""
+    """Whether Dawid-Skene decides ties.
+
+    Attributes:
+        dawid_skene: it decides for a tied label with at least this posterior (0.5 to 1); None: never.
+    """
 
     dawid_skene: Annotated[float, Field(ge=0.5, le=1)] | None = None
 
@@ -84,9 +94,12 @@ class Sample:
 
 @strict_record
 class ArgillaSettings:
-    """Prefix of the workspaces' names; empty for none.
+    """Where on Argilla a round lies.
 
     The server's address and key are read from ARGILLA_API_URL and ARGILLA_API_KEY, never from a file.
+
+    Attributes:
+        workspace: prefix of the workspaces' names; empty for none.
     """
 
     workspace: str = ""
@@ -122,6 +135,10 @@ class RoundSpec:
             samples (`planted.py`).
         new: whether only items are used that no round of this kind holds over the same source (`new_items.py`).
         spread: whether items about a crisis that exceed their share are left to a later round (`surplus.py`).
+        adaptive: whether an item whose votes are clear gets no more annotators.
+        care: how annotators are spared.
+        ties: whether statistics decide ties.
+        argilla: where on a server of Argilla the round lies.
     """
 
     kind: Kind

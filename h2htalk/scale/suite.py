@@ -63,7 +63,8 @@ class SuiteModel:
     shards: Annotated[int, Field(ge=1, le=1000)] | None = (
         None  # machines that share one of its runs
     )
-    note: str = ""
+    note: str = ""  # of your own
+    # As `--engine-option` of `h2htalk evaluate`.
     engine_options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     evaluate: Mapping[str, Any] = field(
         default_factory=dict
@@ -82,17 +83,17 @@ class SuiteModel:
 class SlurmSettings:
     """How a suite runs on Slurm: options of `sbatch`, left to the site where they are empty, and the tasks."""
 
-    partition: str = ""
-    account: str = ""
-    qos: str = ""
-    time: str = ""
-    memory: str = ""
+    partition: str = ""  # `--partition`
+    account: str = ""  # `--account`
+    qos: str = ""  # `--qos`
+    time: str = ""  # `--time` of a task
+    memory: str = ""  # `--mem` of a task
     cpus: Annotated[int, Field(ge=1)] = 4  # of a task
     gpus: Text = "--gres=gpu:{gpus}"  # how to ask for N GPUs, with {gpus} for the number
     options: tuple[str, ...] = ()  # further options, for all jobs
     merge: tuple[str, ...] = ()  # options for the job that merges
     setup: str = ""  # lines of shell before each task
-    command: Text = "h2htalk"
+    command: Text = "h2htalk"  # how the program is called there
     array_limit: Annotated[int, Field(ge=1)] | None = (
         None  # highest index of an array; asked of the site if left out
     )
@@ -104,12 +105,14 @@ class SlurmSettings:
 class Suite:
     """The content of the file."""
 
-    models: Annotated[tuple[SuiteModel, ...], Field(min_length=1)]
+    models: Annotated[tuple[SuiteModel, ...], Field(min_length=1)]  # each is run on every split
     out: Text = "runs"  # the folder of the runs
     storage: str = ""  # where shards are written, such as s3://bucket/runs; `out` when left out
-    splits: Annotated[tuple[Text, ...], Field(min_length=1)] = ("mini",)
-    sap: Annotated[tuple[Text, ...], Field(min_length=1)] = ("full",)
-    seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (0,)
+    splits: Annotated[tuple[Text, ...], Field(min_length=1)] = ("mini",)  # as `--split`
+    sap: Annotated[tuple[Text, ...], Field(min_length=1)] = ("full",)  # as `--sap`
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (
+        0,
+    )  # as `--seed`
     max_cost: Annotated[float, Field(ge=0)] | None = (
         None  # US dollars of all runs; each run and shard gets its share
     )
@@ -119,7 +122,7 @@ class Suite:
     evaluate: Mapping[str, Any] = field(
         default_factory=dict
     )  # other settings of `h2htalk evaluate`
-    slurm: SlurmSettings = field(default_factory=SlurmSettings)
+    slurm: SlurmSettings = field(default_factory=SlurmSettings)  # how it runs on a cluster
 
 
 @dataclass(frozen=True, slots=True)

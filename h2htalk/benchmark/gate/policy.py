@@ -22,14 +22,14 @@ LOWER = ("violation", "over_refusal", "tokens", "refused", "cut", *MEASURES)
 
 
 class Criterion(BaseModel):
-    """One figure (docs/how-to/gate-in-ci.md lists them), and what it is held against."""
+    """One figure, and what it is held against."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    figure: str = Field(min_length=1)
+    figure: str = Field(min_length=1)  # docs/how-to/gate-in-ci.md lists them
     relative: bool = True  # whether it is held against the reference run
-    max: float | None = Field(default=None, allow_inf_nan=False)
-    min: float | None = Field(default=None, allow_inf_nan=False)
+    max: float | None = Field(default=None, allow_inf_nan=False)  # the gate says no above it
+    min: float | None = Field(default=None, allow_inf_nan=False)  # and below it
     # The gate also says no unless the run is shown to be less than so much worse.
     non_inferior: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
@@ -76,9 +76,12 @@ class Criterion(BaseModel):
 class Policy(BaseModel):
     """A gate's criteria.
 
-    `alpha`: of all tests together (Holm), one-sided. `arm`: of studies, the arm that is held. `needs`: what a judge
-    needs, beside its planted replies, for its answers to count; `agreement`: the lowest kappa of a calibrated judge and
-    people.
+    Attributes:
+        alpha: of all tests together (Holm), one-sided.
+        arm: of studies, the arm that is held.
+        needs: what a judge needs, beside its planted replies, for its answers to count.
+        agreement: the lowest kappa of a calibrated judge and people.
+        criteria: the figures, and what each is held against.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

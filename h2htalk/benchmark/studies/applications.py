@@ -69,10 +69,10 @@ class Call(BaseModel):
 
     model_config = _STRICT
 
-    path: str = Field(pattern="^/")
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
-    body: Any = Field(None, alias="json")
-    ok: list[int] = []
+    path: str = Field(pattern="^/")  # after the application's address
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"  # of HTTP
+    body: Any = Field(None, alias="json")  # what is sent
+    ok: list[int] = []  # statuses that mean success; 200 to 299 when left out
 
     @property
     def names(self) -> list[str]:
@@ -81,20 +81,37 @@ class Call(BaseModel):
 
 
 class Start(Call):
-    """`session`: the place of the session's id in the reply, such as `data.id`."""
+    """The call that begins a session.
+
+    Attributes:
+        session: the place of the session's id in the reply, such as `data.id`.
+    """
 
     session: str = Field(min_length=1)
 
 
 class Send(Call):
-    """`reply`: the place of the text in the reply, or in each piece of a stream."""
+    """The call that sends a message.
+
+    Attributes:
+        reply: the place of the text in the reply, or in each piece of a stream.
+        stream: the form of a reply that comes in pieces: events, or lines of JSON.
+    """
 
     reply: str = Field(min_length=1)
     stream: Literal["sse", "lines"] | None = None
 
 
 class Adapter(BaseModel):
-    """The whole file; `headers` may name variables of the environment as `$NAME`."""
+    """How an application is called.
+
+    Attributes:
+        send: sends a message and gets the reply.
+        start: begins a session.
+        pause: says that days pass between two sessions.
+        reset: ends a session, and forgets it.
+        headers: of every call; they may name variables of the environment as `$NAME`.
+    """
 
     model_config = _STRICT
 

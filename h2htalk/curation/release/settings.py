@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from h2htalk.curation.licences import find_licence
 from h2htalk.curation.stages import FilePath, ReleaseName, SplitName, read_section
 from h2htalk.data.files import read_json_object, read_toml
-from h2htalk.data.records import Text
+from h2htalk.data.records import Text, strict_record
 from h2htalk.data.releases.release_folder import DEV
 from h2htalk.data.scenario import Risk
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
@@ -41,9 +41,16 @@ Quota = int | Literal["all"]
 _Quota = _Count | Literal["all"]
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Acceptance:
-    """What experts must have said of an item: how many of them, and the least mean of each rating (1 to 5)."""
+    """What experts must have said of an item.
+
+    Attributes:
+        experts: how many of them.
+        accuracy: the least mean of their ratings, 1 to 5.
+        consistency: likewise.
+        domain_compliance: likewise.
+    """
 
     experts: Annotated[int, Field(ge=3, le=1000)] = 3
     accuracy: _Points = 3.5
@@ -51,7 +58,7 @@ class Acceptance:
     domain_compliance: _Points = 3.5
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class CardSettings:
     """What only the owner knows, for the card; an empty text is a gap that the card names."""
 
@@ -76,7 +83,7 @@ class CardSettings:
     leaderboard: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
 class ReleaseSpec:
     """Specification of a release; docs/reference/releases.md says what each setting is."""
 
@@ -96,11 +103,11 @@ class ReleaseSpec:
     exclude: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
-    crisis_risk: Mapping[str, Risk] = field(default_factory=dict)
+    crisis_risk: Mapping[str, Risk] = field(default_factory=dict)  # items, and their risk
     risk: Annotated[float, Field(gt=0, lt=1)] | None = None
     other_splits: tuple[SplitName, ...] = ("mini",)
-    acceptance: Acceptance = field(default_factory=Acceptance)
-    card: CardSettings = field(default_factory=CardSettings)
+    acceptance: Acceptance = field(default_factory=Acceptance)  # what experts must have said
+    card: CardSettings = field(default_factory=CardSettings)  # what only the owner knows
 
     def quota_of(self) -> dict[str, Quota]:
         """Subtask -> items of `test`, and `dev` -> those of `dev`, unless that is 0.
