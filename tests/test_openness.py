@@ -42,8 +42,8 @@ CONTENT = {
     # child renders; marks that replies begin with, from `benchmark`, 420
     "chat": 32330,
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
-    # the judge of a stored study; JSON Schemas of settings files, 36
-    "cli": 7200,
+    # the judge of a stored study; JSON Schemas of settings files, and help in sections, 90
+    "cli": 7255,
     # names of roles and of programs that two stages read lie beside the stages
     "curation": 101120,
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a

@@ -35,7 +35,7 @@ class Entry(NamedTuple):
     line: str
 
 
-# The commands that belong to no group, in the order of `--help`; a line is the first sentence of the command's help.
+# The commands that belong to no group; a line is the first sentence of the command's help.
 SINGLE = {
     "evaluate": Entry("benchmark", "Score a model on a split: generate, score, report."),
     "merge": Entry(
@@ -108,6 +108,18 @@ GROUPS = {
     "integrations": Entry("integrations", "H2HTalk in other evaluation harnesses."),
 }
 
+# The sections of `--help`, each with its commands in the order in which most people need them.
+SECTIONS = {
+    "Evaluate models": "evaluate score report judge adjudicate import prompts results",
+    "Compare runs": "leaderboard compare correlate plan",
+    "Test a companion": "study cases gate",
+    "Make a data set": "curate release split analyze show",
+    "Work with annotators": "round",
+    "Follow and publish": "runs next watch costs site",
+    "Many machines": "launch merge",
+    "Editors and other programs": "schema integrations",
+}
+
 
 class Group(TyperGroup):
     """A group that lists the first sentence of each command's help, whole: click cuts it, and at `(Eq.` too."""
@@ -127,7 +139,12 @@ class Commands(Group):
     """All commands, as click's lazy groups are: the module of a command is imported when the command is named."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*SINGLE, *GROUPS]
+        return " ".join(SECTIONS.values()).split()
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.line(ctx, name)) for name in names.split()])
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         entry = SINGLE.get(cmd_name) or GROUPS.get(cmd_name)
@@ -145,7 +162,7 @@ class Commands(Group):
 
     def load_all(self) -> None:
         """Import the modules of all commands, for what lists every command and option."""
-        for name in (*SINGLE, *GROUPS):
+        for name in self.list_commands(None):
             self.get_command(None, name)
 
 

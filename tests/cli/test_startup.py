@@ -14,7 +14,7 @@ import pytest
 import h2htalk.progress
 import h2htalk.site.build
 import h2htalk.site.pages
-from h2htalk.cli import GROUPS, SINGLE, all_commands
+from h2htalk.cli import GROUPS, SECTIONS, SINGLE, all_commands
 from h2htalk.curation.release import gates
 from h2htalk.curation.release.build import check_release
 from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
@@ -90,6 +90,14 @@ def test_the_command_line_alone_imports_no_command(words: str) -> None:
 def test_the_help_imports_no_records() -> None:
     """Typer reads the values of options by pydantic; a list of commands has none."""
     assert modules_after("--help").isdisjoint({"pydantic", "asyncio"})
+
+
+def test_every_command_stands_in_one_section_of_the_help() -> None:
+    named = " ".join(SECTIONS.values()).split()
+    assert sorted(named) == sorted([*SINGLE, *GROUPS])
+    text = h2htalk_here("--help").stdout
+    titles = [line.removesuffix(":") for line in text.splitlines() if line[:1].isupper()]
+    assert [title for title in titles if title in SECTIONS] == list(SECTIONS)
 
 
 def test_each_line_of_the_help_is_what_the_command_says() -> None:
