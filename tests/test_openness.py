@@ -37,13 +37,13 @@ CONTENT = {
     # opening cost 2,000 nodes; who answered what `compare` tests, 300; progress of `correlate`; marks in studies, 40;
     # the judge of a stored study that is asked about planted replies, within its money, 230;
     # columns of a leaderboard adjusted together, 130
-    "benchmark": 91850,
+    "benchmark": 91865,
     # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
     # child renders; marks that replies begin with, from `benchmark`, 420
     "chat": 32330,
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
-    # the judge of a stored study; JSON Schemas of settings files, and help in sections, 90
-    "cli": 7255,
+    # the judge of a stored study; JSON Schemas of settings files, help in sections, and `trend`, 145
+    "cli": 7310,
     # names of roles and of programs that two stages read lie beside the stages
     "curation": 101120,
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
@@ -55,7 +55,7 @@ CONTENT = {
     # with erased participants who join under another name, and workbooks of theirs that come back as another type
     "rounds": 52300,
     "scale": 8700,
-    "site": 13150,
+    "site": 14265,  # a figure over the runs of a folder, 1,110
     "text": 16310,  # with a child for templates of models beside that for prompts; the text of HTML, from `curation`
 }
 

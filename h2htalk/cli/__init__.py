@@ -82,6 +82,10 @@ SINGLE = {
         "site",
         "List the runs, studies, rounds, releases and curations in a folder, with their state and headline figure.",
     ),
+    "trend": Entry(
+        "site",
+        "Follow a figure over the runs in a folder: which run is not what those before it let expect.",
+    ),
     "next": Entry(
         "site",
         "Say which step is due for each run, study, round, release and curation in a folder.",
@@ -111,7 +115,7 @@ GROUPS = {
 # The sections of `--help`, each with its commands in the order in which most people need them.
 SECTIONS = {
     "Evaluate models": "evaluate score report judge adjudicate import prompts results",
-    "Compare runs": "leaderboard compare correlate plan",
+    "Compare runs": "leaderboard compare trend correlate plan",
     "Test a companion": "study cases gate",
     "Make a data set": "curate release split analyze show",
     "Work with annotators": "round",

@@ -1,4 +1,4 @@
-"""Commands on what is there: site, watch, runs, next."""
+"""Commands on what is there: site, watch, runs, trend, next."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ with options.lazy_imports():
     from h2htalk.site import build
     from h2htalk.site import next_steps as due
     from h2htalk.site import runs as listing
+    from h2htalk.site import trend as trends
 
 RENDERED = "The templates to render, where a run's are not those of this version; may be repeated."
 
@@ -57,6 +58,21 @@ def runs(
 ) -> None:
     """List the runs, studies, rounds, releases and curations in a folder, with their state and headline figure."""
     say(listing.list_runs(folder).to(format).rstrip("\n"))
+
+
+def trend(
+    folder: Annotated[Path, Argument(help="Folder of the runs, with its subfolders.")],
+    figure: Annotated[
+        str,
+        Option(help="A figure of a gate, or the beginning of several (s); else the headline."),
+    ] = "",
+    arm: Annotated[str, Option(help="Of studies; else the first.")] = "",
+    model: Annotated[str, Option(help="Only runs of this model, as tables name it.")] = "",
+    format: options.DataFormat = "terminal",
+) -> None:
+    """Follow a figure over the runs in a folder: which run is not what those before it let expect."""
+    line = trends.trend(folder, figure, arm, model)
+    say(trends.trend_table(line).to(format).rstrip("\n"))
 
 
 def next(

@@ -111,9 +111,9 @@ def compare(
     worse = _difference(criterion, paired)
     raters = run.raters(figure)
     reference_raters = None if base is None else base.raters(figure)
-    doubts = _doubts(raters, _RUN, run)
+    doubts = doubts_about(raters, _RUN, run)
     if criterion.relative and base is not None:
-        doubts += _doubts(reference_raters, _REFERENCE, base)
+        doubts += doubts_about(reference_raters, _REFERENCE, base)
     if least_agreement is not None and raters is not None and raters.judged:
         answered_in = {
             row.language for row in rows if row.value is not None and JUDGE in kinds_of(row.by)
@@ -178,7 +178,7 @@ def _with_unread(
     return resolved
 
 
-def _doubts(raters: Raters | None, where: str, run: ObservedRun) -> tuple[str, ...]:
+def doubts_about(raters: Raters | None, where: str, run: ObservedRun) -> tuple[str, ...]:
     """Why the answers of a judge do not count; nothing where it answered nothing, or passed its planted replies."""
     if raters is None or raters.is_checked:
         return ()
@@ -195,13 +195,19 @@ def _doubts(raters: Raters | None, where: str, run: ObservedRun) -> tuple[str, .
     return (f"{answered}; {doubt}",)
 
 
-def require_comparable(run: ObservedRun, base: ObservedRun) -> None:
-    """Raise ConfigError, naming what differs, unless two runs are of one kind, under one protocol, on common items."""
+def protocol_differences(run: ObservedRun, base: ObservedRun) -> list[str]:
+    """Name what differs in kind and protocol of two runs, but for their items; nothing where they can be compared."""
     keys = [key for key in run.signature.differing(base.signature) if not key.startswith("items ")]
     if run.study != base.study:
         keys.append(f"study ({run.study or 'evaluation'}, {base.study or 'evaluation'})")
     if run.study and run.judge != base.judge:
         keys.append(f"judge ({run.judge or '-'}, {base.judge or '-'})")
+    return keys
+
+
+def require_comparable(run: ObservedRun, base: ObservedRun) -> None:
+    """Raise ConfigError, naming what differs, unless two runs are of one kind, under one protocol, on common items."""
+    keys = protocol_differences(run, base)
     if keys:
         command = "h2htalk study score STUDY" if run.study else "h2htalk score RUN"
         advice = rescoring_advice(run.signature, base.signature, command)

@@ -21,6 +21,11 @@ MEASURES = {COST: "US dollars", "latency_median": "seconds", "latency_95": "seco
 LOWER = ("violation", "over_refusal", "tokens", "refused", "cut", *MEASURES)
 
 
+def is_lower_better(figure: str) -> bool:
+    """Whether less of a figure is better."""
+    return figure in LOWER or figure.startswith("must_not")
+
+
 class Criterion(BaseModel):
     """One figure, and what it is held against."""
 
@@ -70,7 +75,7 @@ class Criterion(BaseModel):
 
     @property
     def lower_is_better(self) -> bool:
-        return self.figure in LOWER or self.figure.startswith("must_not.")
+        return is_lower_better(self.figure)
 
 
 class Policy(BaseModel):
