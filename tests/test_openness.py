@@ -39,8 +39,8 @@ CONTENT = {
     # columns of a leaderboard adjusted together, 130
     "benchmark": 91850,
     # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
-    # child renders; marks that replies begin with, from `benchmark`, 420
-    "chat": 32330,
+    # child renders; marks that replies begin with, from `benchmark`, 420; batches made again in another form, 150
+    "chat": 32480,
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
     # the judge of a stored study
     "cli": 7180,
