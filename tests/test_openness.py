@@ -36,8 +36,8 @@ CONTENT = {
     "analysis": 14100,
     # opening cost 2,000 nodes; who answered what `compare` tests, 300; progress of `correlate`; marks in studies, 40;
     # the judge of a stored study that is asked about planted replies, within its money, 230;
-    # columns of a leaderboard adjusted together, 130
-    "benchmark": 91850,
+    # columns of a leaderboard adjusted together, 130; streams of applications that end early, and redirects, 160
+    "benchmark": 92020,
     # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
     # child renders; marks that replies begin with, from `benchmark`, 420; batches made again in another form, 150
     "chat": 32480,
