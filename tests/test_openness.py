@@ -37,10 +37,10 @@ CONTENT = {
     # opening cost 2,000 nodes; who answered what `compare` tests, 300; progress of `correlate`; marks in studies, 40;
     # the judge of a stored study that is asked about planted replies, within its money, 230;
     # columns of a leaderboard adjusted together, 130; streams of applications that end early, and redirects, 160
-    "benchmark": 92020,
+    "benchmark": 92030,
     # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
     # child renders; marks that replies begin with, from `benchmark`, 420; batches made again in another form, 150
-    "chat": 32480,
+    "chat": 32490,
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
     # the judge of a stored study
     "cli": 7180,
@@ -48,7 +48,7 @@ CONTENT = {
     "curation": 101120,
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
     # split that runs share
-    "data": 30150,  # with headings over reasoning, and the one score of early logs of Inspect
+    "data": 30160,  # with headings over reasoning, the one score of early logs of Inspect, lm-eval's null
     "detect": 45700,  # from `curation`, as is the search for all evidence in a dialogue, 270
     "integrations": 9620,  # guidelines of another layout are the same on Label Studio
     # with erased participants who join under another name, and workbooks of theirs that come back as another type
