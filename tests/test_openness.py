@@ -36,11 +36,11 @@ CONTENT = {
     "analysis": 14100,
     # opening cost 2,000 nodes; who answered what `compare` tests, 300; progress of `correlate`; marks in studies, 40;
     # the judge of a stored study that is asked about planted replies, within its money, 230;
-    # columns of a leaderboard adjusted together, 130
-    "benchmark": 91865,
+    # columns of a leaderboard adjusted together, 130; streams of applications that end early, and redirects, 160
+    "benchmark": 92050,
     # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
-    # child renders; marks that replies begin with, from `benchmark`, 420
-    "chat": 32330,
+    # child renders; marks that replies begin with, from `benchmark`, 420; batches made again in another form, 150
+    "chat": 32490,
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
     # the judge of a stored study; JSON Schemas of settings files, help in sections, and `trend`, 145
     "cli": 7310,
@@ -48,8 +48,8 @@ CONTENT = {
     "curation": 101120,
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
     # split that runs share; headings over reasoning, and the one score of early logs of Inspect; JSON Schemas of
-    # settings files, 80
-    "data": 30230,
+    # settings files, 80; lm-eval's null, 10
+    "data": 30245,
     "detect": 45700,  # from `curation`, as is the search for all evidence in a dialogue, 270
     "integrations": 9620,  # guidelines of another layout are the same on Label Studio
     # with erased participants who join under another name, and workbooks of theirs that come back as another type

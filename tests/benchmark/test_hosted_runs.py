@@ -28,7 +28,7 @@ from h2htalk.chat.batch import batch_runner
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.errors import ConfigError
 from h2htalk.interrupts import LONGEST_STOP
-from support.doubles.providers import REFUSAL, ProviderServer, price_file
+from support.doubles.providers import REFUSAL, Charge, ProviderServer, Refused, price_file
 from support.hosted_runs import (
     ANTHROPIC_FIRST,
     BOTH,
@@ -142,6 +142,43 @@ def test_a_batch_run_whose_results_do_not_come_is_incomplete_and_goes_on_with_th
         run.run()
         assert (len(server.jobs), len(run.stored()), len(server.charged())) == (1, 4, 4)
         assert run.require_true_books().usd_paid == server.bill()
+
+
+class Refusing(ProviderServer):
+    """Refuses a parameter of OpenAI's, in batches too."""
+
+    refused = "store"
+
+    def compute_call(
+        self, provider: str, body: Any, request_id: str, batch: bool
+    ) -> tuple[str | None, dict[str, Any], Charge | None]:
+        if self.refused in body:
+            message = f"Unsupported parameter: '{self.refused}' is not supported with this model."
+            raise Refused(400, "invalid_request_error", message, "unsupported_parameter")
+        return super().compute_call(provider, body, request_id, batch)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_refused_parameter_is_left_out_and_no_item_is_lost(tmp_path: Path, batch: bool) -> None:
+    """A batch failed for every item, and its folder refused the option that the error named."""
+    with Refusing() as server:
+        run = HostedRun(server, tmp_path, MODELS["openai"], 4, {"batch": batch})
+        (notice,) = error_lines(run.run().stderr)
+        assert notice.endswith("asking again with --engine-option store=none")
+        assert (len(run.stored()), len(server.charged())) == (4, 4)
+        assert run.require_true_books().usd_paid == server.bill()
+        assert len(server.jobs) == 2 * batch
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_refused_seed_stops_a_run_with_what_to_type(tmp_path: Path, batch: bool) -> None:
+    with Refusing() as server:
+        server.refused = "seed"
+        run = HostedRun(server, tmp_path, MODELS["openai"], 4, {"batch": batch})
+        (message,) = error_lines(run.run(code=2).stderr)
+        assert "add --engine-option seed=none" in message
+        run.run("--engine-option", "seed=none")
+        assert (len(run.stored()), len(server.charged())) == (4, 4)
 
 
 @pytest.mark.slow

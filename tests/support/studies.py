@@ -191,6 +191,11 @@ FAULTS = {
     "broken choice": Answer(
         b'data: {"choices": [{"delta": {}, "finish_reason": "error"}]}\r\n\r\n'
     ),
+    # Each piece announces a finish reason, which never comes.
+    "broken end": Answer(
+        b'data: {"message": {"content": "I am"}, '
+        b'"choices": [{"delta": {"content": "I am"}, "finish_reason": null}]}\r\n\r\n'
+    ),
     # Of Vercel's SDK, whose errors have a text of their own and no field `error`.
     "broken type": Answer(
         b'data: {"message": {"content": "I am"}}\r\n\r\n'

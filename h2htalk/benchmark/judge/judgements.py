@@ -122,10 +122,11 @@ def begun_forms(run: Path, judge: Judge) -> dict[str, str]:
 
 
 def ask_in_other_forms(
-    run: Path, judge: Judge, ask: Callable[[Judge], None], option: str = ""
+    run: Path, judge: Judge, ask: Callable[[Judge], None], option: str = "--engine-option"
 ) -> Judge:
     """Let a judge be asked, by `ask`; where its server refuses a parameter that has another form, a judge of this form.
-    Returns the judge that answered, which was written down. `option`: as of `with_other_forms`."""
+    Returns the judge that answered, which was written down. `option`: how the command names the
+    judge's engine options; it has no other flags for sampling."""
 
     def asked(forms: Mapping[str, str]) -> Judge:
         asked_judge = replace(judge, forms=forms)

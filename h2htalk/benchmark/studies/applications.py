@@ -30,6 +30,7 @@ from h2htalk.chat.error_bodies import clean
 from h2htalk.chat.inner_errors import find_inner_error
 from h2htalk.chat.live_calls import doubling_wait, run_all, run_alone
 from h2htalk.chat.protocol import FailedCall
+from h2htalk.chat.provider_filters import objects_of
 from h2htalk.chat.reply_streams import FORM_NAMES, stream_form
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.case import Case, script
@@ -61,6 +62,14 @@ _FRAMING = [
     "transfer-encoding",
     "upgrade",
 ]
+_END_MARK = re.compile(r"(?m)^data: ?\[DONE\]")
+# What messages say of an application.
+_BROKE_OFF = "the application reported an error within its reply"
+_NOTHING = "an empty body"
+_REDIRECTS = (
+    "it redirects, as to a login page or to another address, which is not followed: correct the "
+    "address, the path in the adapter, or what its [headers] log in with"
+)
 _STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -229,7 +238,8 @@ class _App:
         self.reached = True
         text = answer.content.decode("utf-8", errors="replace")
         if answer.status not in (call.ok or range(200, 300)):
-            raise AppError(f"http_{answer.status}", text)
+            redirects = 300 <= answer.status < 400
+            raise AppError(f"http_{answer.status}", _REDIRECTS if redirects else text)
         return text
 
     @asynccontextmanager
@@ -257,13 +267,19 @@ class _App:
         body = await self.call(send, values)
         _require_form(body, send.stream)
         pieces = list(_pieces(body, send.stream))
-        if any(map(_reports_error, pieces)):
-            raise AppError("stream_error", "the application reported an error within its reply")
+        broken = next(filter(_reports_error, pieces), None)
+        if broken is not None:
+            raise AppError(
+                "stream_error", f"{_BROKE_OFF}: {json.dumps(broken, ensure_ascii=False)}"
+            )
+        if send.stream and not _END_MARK.search(body) and _lacks_end(pieces):
+            raise AppError("stream_error", f"no end of the reply came in its stream: {body[-80:]}")
         values_of_pieces = [value_at(piece, send.reply) for piece in pieces]
         texts = [text for text in values_of_pieces if isinstance(text, str)]
         if not texts:
             raise AppError(
-                "malformed_reply", f"[send] of the adapter: no text at {send.reply} in {body}"
+                "malformed_reply",
+                f"[send] of the adapter: no text at {send.reply} in {body or _NOTHING}",
             )
         self.was_read = True
         # Not before: a stream may cut a key in two, and JSON escape it.
@@ -313,14 +329,32 @@ def _reports_error(piece: Any) -> bool:
     return "choices" in piece and find_inner_error(piece) is not None
 
 
+def _lacks_end(pieces: Sequence[Any]) -> bool:
+    """Whether pieces announce an end that none of them brings: a finish reason of choices (OpenAI and most others),
+    `done` (Ollama), or `message_stop` (Anthropic)."""
+    endings: list[object] = []
+    for piece in pieces:
+        if not isinstance(piece, dict):
+            continue
+        for choice in objects_of(piece.get("choices")):
+            if "finish_reason" in choice:
+                endings.append(choice["finish_reason"])
+        if isinstance(piece.get("done"), bool):
+            endings.append(piece["done"])
+        if piece.get("type") in ("message_start", "message_stop"):
+            endings.append(piece["type"] == "message_stop")
+    return bool(endings) and not any(endings)
+
+
 def _pieces(body: str, stream: str | None) -> Iterator[Any]:
     """The JSON values of a reply: one, or those of a stream's events or lines."""
     if stream is None:
         yield _parse(body)
         return
-    for line in re.split(r"\r\n|\r|\n", body.removeprefix("\ufeff")):
+    lines = re.split(r"\r\n|\r|\n", body.removeprefix("\ufeff"))
+    for number, line in enumerate(lines, 1):
         if stream == "sse" and re.fullmatch(r"event: ?error", line):
-            raise AppError("stream_error", "the application reported an error within its reply")
+            raise AppError("stream_error", " ".join([f"{_BROKE_OFF}:", *lines[number:]]))
         data = line.removeprefix("data:").strip() if stream == "sse" else line.strip()
         if (stream != "sse" or line.startswith("data:")) and data not in ("", "[DONE]"):
             yield _parse(data)
@@ -330,7 +364,7 @@ def _parse(text: str) -> Any:
     try:
         return json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
-        raise AppError("malformed_reply", f"not JSON: {text}") from error
+        raise AppError("malformed_reply", f"not JSON: {text or _NOTHING}") from error
 
 
 @asynccontextmanager
@@ -441,7 +475,7 @@ def _is_of_adapter(reason: str) -> bool:
     """Whether the adapter may be the reason of a failure: replies that are not read, calls that are refused."""
     if reason in ("http_408", "http_429"):
         return False
-    return reason == "malformed_reply" or re.fullmatch(r"http_4\d\d", reason) is not None
+    return reason == "malformed_reply" or re.fullmatch(r"http_[34]\d\d", reason) is not None
 
 
 async def _replies(app: _App, case: Case, replies: list[Response]) -> list[Response]:

@@ -11,6 +11,7 @@ from h2htalk.chat.engines import model_name, parse_model
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.response_schema import ACCEPTED
 from h2htalk.chat.store.model_calls import ModelCalls
+from h2htalk.chat.wire_options import NONE
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError, ModelCallError
 
@@ -83,8 +84,11 @@ def form_advice(spec: StudySpec) -> str:
 
 
 def _option_advice(spec: StudySpec) -> str:
-    """The option to type, of an engine that has one which is not set yet."""
+    """The option to type, of an engine that has one which is not set yet; none where its server was asked without a
+    form, since it refused `json_object` before."""
     engine, _ = parse_model(spec.judge)
+    if spec.judge_options.get("response_format") == NONE:
+        return ""
     options = {**spec.judge_options, **_JSON_ALONE}
     try:
         engine.check_options(options)

@@ -32,6 +32,7 @@ from h2htalk.chat.protocol import (
     FailedCall,
     OnDone,
     Outcome,
+    Reply,
     Request,
     Sampling,
 )
@@ -78,6 +79,7 @@ class BatchRun:
         hold: seconds that the API asks the client to wait.
         late_since: by job, the time of the first answer without what must be there.
         postponed: jobs that this run asks no more, and the next one does.
+        refused: calls, in the jobs so far, of which the provider refuses a parameter.
         printed: the status that was printed last, and when.
     """
 
@@ -97,6 +99,7 @@ class BatchRun:
     hold: float = 0.0
     late_since: dict[str, float] = field(default_factory=dict)
     postponed: set[str] = field(default_factory=set)
+    refused: list[tuple[Call, FailedCall]] = field(default_factory=list)
     printed: tuple[str, float] = ("", float("-inf"))
 
     def run(self) -> list[Outcome]:
@@ -105,7 +108,8 @@ class BatchRun:
         Raises ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses
         the job, or the store holds an open job of another model; ModelCallError where the provider cannot be used. A
         job that runs goes on; the next run attaches to it. The requests of a job whose results do not come fail with
-        `results_late`: the job stays open, and the next run asks it again.
+        `results_late`: the job stays open, and the next run asks it again. Raises RefusedParameterError where a
+        parameter is refused and no reply arrived: nothing was charged, and no outcome is given.
         """
         self.calls.open(batch=True)
         for index, request in enumerate(self.requests):
@@ -122,9 +126,11 @@ class BatchRun:
                 self._count_tries(record)
         try:
             self._wait_for_all()
+            self._resolve_refused()
             while missing := self._missing():
                 self._submit(list(self.wire.calls(missing)))
                 self._wait_for_all()
+                self._resolve_refused()
         except KeyboardInterrupt:
             running = [job.label for job in self.calls.open_jobs() if job.state != "planned"]
             if running:
@@ -423,8 +429,8 @@ class BatchRun:
                 call = _call_of(paid_call)
                 outcome = self._read(result, call)
                 self._settle(paid_call, call, outcome)
-                if isinstance(outcome, FailedCall) and outcome.fatal:
-                    fatal = outcome.fatal
+                if isinstance(outcome, FailedCall) and not outcome.parameter:
+                    fatal = outcome.fatal or fatal
         except JobCallError as error:
             if error.status not in (404, 410):
                 raise
@@ -457,7 +463,7 @@ class BatchRun:
             return self.wire.read(result.body, call, result.request_id)
         if result.kind != "errored":
             return _LEFTOVER[result.kind]
-        failed = self.wire.read_error(result.status, result.body, {})
+        failed = self.wire.read_error(result.status, result.body, {}, self._sent(call))
         # A reply that the provider's filter blocked may have been written, so the API's rules hold for it.
         free = result.free and not failed.filtered
         request_id = failed.request_id or result.request_id
@@ -467,9 +473,35 @@ class BatchRun:
         """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch."""
         if paid_call.billing == "open":
             self.calls.settle(paid_call, outcome)
+        if isinstance(outcome, FailedCall) and outcome.parameter:
+            self.refused.append((call, outcome))
+            return
         retried = isinstance(outcome, FailedCall) and outcome.retry
         if not retried or self._tries(call) >= self.options.attempts:
             self._deliver(call, outcome)
+
+    def _sent(self, call: Call) -> Mapping[str, Any] | None:
+        """Return the JSON of a stored call; None where one of its requests is not asked for now."""
+        requests = []
+        for request in call.requests:
+            position = self.positions.get((request.id, request.sample))
+            if position is None:
+                return None
+            requests.append(self.requests[position])
+        return self.wire.body(replace(call, requests=tuple(requests)), batch=True)
+
+    def _resolve_refused(self) -> None:
+        """Raise RefusedParameterError where a parameter was refused and no reply arrived, once no job is left that asks
+        in the same form; else deliver those calls as failed ones."""
+        refused = self.refused
+        self.refused = []
+        answered = any(isinstance(outcome, Reply) for outcome in self.done.values())
+        for call, failed in refused:
+            refusal = self.wire.refusal(failed.parameter, failed.message)
+            if not answered:
+                raise refusal
+            message = f"{refusal}; other calls that sent it were answered"
+            self._deliver(call, replace(failed, message=message))
 
     def _tries(self, call: Call) -> int:
         return max(self.tries[request.id, request.sample] for request in call.requests)

@@ -29,7 +29,9 @@ def ending_lines(folder: Path) -> Iterator[str]:
                 filters[shorten(response.filtered_by or response.finish_reason, _QUOTED)] += 1
     if filters:
         named = ", ".join(f"{words} ({number:,})" for words, number in filters.most_common(_NAMED))
-        declined = counted(sum(filters.values()), "call was", "calls were")
-        yield f"{declined} declined by the provider's filter, and count as `filtered`: {named}"
+        total = sum(filters.values())
+        declined = counted(total, "call was", "calls were")
+        verb = "counts" if total == 1 else "count"
+        yield f"{declined} declined by the provider's filter, and {verb} as `filtered`: {named}"
     if unknown := unknown_reasons_text(reasons):
         yield unknown

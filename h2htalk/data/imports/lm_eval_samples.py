@@ -45,11 +45,13 @@ def read_lm_eval(path: Path) -> HarnessLog:
         for key in line.get("metrics", [key for key in line if key not in _OTHER_KEYS]):
             name = f"{key},{filter_name}" if several_filters else key
             values[name] = number(line.get(key))
+        # Of a reply without content, as a provider's filter leaves it, it writes null.
+        answer = line["filtered_resps"][0]
         record = LogRecord(
             item=str(item),
             own_id=document_id is not None,
             input=ItemInput.of(_turns_of(line["arguments"]), line["target"]),
-            answer=str(line["filtered_resps"][0]),
+            answer="" if answer is None else str(answer),
             values=values,
         )
         records.append(record)

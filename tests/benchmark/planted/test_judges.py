@@ -234,6 +234,32 @@ def test_a_judge_whose_first_replies_cannot_be_read_is_not_asked_further(tmp_pat
         assert "--judge-option" not in str(other.value)
 
 
+def test_a_judge_whose_server_refused_json_alone_is_not_advised_to_be_asked_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The advice was the form that its server had refused a moment before."""
+    server, _ = prose_server()
+    prose = server.reply
+
+    def refusing(request: dict[str, Any], count: int) -> str | Answer:
+        if "response_format" in request:
+            message = "This response_format type is unavailable now"
+            return Answer({"error": {"message": message}}, 400)
+        return prose(request, count) if callable(prose) else prose
+
+    server.reply = refusing
+    with server:
+        path = tmp_path / "study"
+        asking = spec(
+            "sap", server.spec, path, arms=("sap",), limit=6, language="en", judge=server.spec
+        )
+        with pytest.raises(ModelCallError, match="could not be read") as stopped:
+            run_study(asking)
+    assert "asking again with --judge-option response_format=none" in capsys.readouterr().err
+    assert "--judge-option" not in str(stopped.value)
+    assert "name another --judge" in str(stopped.value)
+
+
 def test_a_judge_that_writes_json_by_now_is_asked_for_what_was_not_read(tmp_path: Path) -> None:
     server, judgements = prose_server(until=FIRST_READ)
     with server:

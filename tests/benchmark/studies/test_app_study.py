@@ -80,7 +80,17 @@ def test_a_session_a_case_with_memory_of_its_own(
 
 @pytest.mark.parametrize(
     "fault",
-    ["error", "other", "hang", "moved", "broken stream", "broken choice", "broken type", "empty"],
+    [
+        "error",
+        "other",
+        "hang",
+        "moved",
+        "broken stream",
+        "broken choice",
+        "broken type",
+        "broken end",
+        "empty",
+    ],
 )
 def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fault: str) -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")

@@ -17,7 +17,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from h2htalk.chat.batch.batch_runner import LONGEST_POLL, RESULTS_WAIT
+from h2htalk.chat.refused_parameters import RefusedParameterError
 from h2htalk.data.files import AppendLog
+from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
 from support.doubles.batch_double import (
     CALL_USD,
@@ -222,6 +224,34 @@ def test_trouble_that_no_call_survives_stops_the_run_and_is_free(double: BatchDo
     assert (double.totals.free, double.totals.open) == (2, 0)
     double.fate = lambda text, times: "ok"
     assert double.ask("a", "b") == ["re: a", "re: b"]
+
+
+def test_a_parameter_that_every_call_of_a_batch_has_refused_is_asked_for_in_another_form(
+    double: BatchDouble,
+) -> None:
+    """Each item failed, and the run's folder refused the option that the error named."""
+    double.fate = lambda text, times: "no system"
+    seen: list[int] = []
+    with pytest.raises(RefusedParameterError) as raised:
+        double.ask("a", "b", on_done=lambda index, _: seen.append(index))
+    assert raised.value.next_form == {"system": "fold"}
+    assert seen == []
+    assert (double.totals.free, double.totals.open, double.open_jobs) == (2, 0, [])
+    assert double.store.is_disposable()
+
+
+def test_a_parameter_that_other_calls_of_a_batch_were_answered_with_fails_one_item(
+    double: BatchDouble,
+) -> None:
+    double.fate = lambda text, times: "no system" if text == "b" else "ok"
+    outcomes = double.run(requests("a", "b", "c"))
+    assert [isinstance(outcome, Failure) for outcome in outcomes] == [False, True, False]
+    failure = outcomes[1]
+    assert isinstance(failure, Failure)
+    assert failure.reason == "bad_request"
+    assert failure.message.endswith("other calls that sent it were answered")
+    assert "system=fold" in failure.message
+    assert double.asked == {"a": 1, "b": 1, "c": 1}
 
 
 def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(

@@ -229,6 +229,19 @@ def test_lm_eval_0_4_2_writes_one_list_and_several_filters_are_numbered(tmp_path
         read_harness_log(path)
 
 
+def test_a_reply_without_content_is_an_empty_answer_of_lm_eval(tmp_path: Path) -> None:
+    """It was the answer *None*, and no note said that an empty answer has a score."""
+    path = tmp_path / "samples_companion_2026-07-01T10-00-00.jsonl"
+    prompt = [["Hello"]]
+    withheld = lm_eval_line(0, prompt, exact_match=0.0, filtered_resps=[None])
+    spoken = lm_eval_line(1, prompt, exact_match=0.0, filtered_resps=["None"])
+    write_jsonl(path, [withheld, spoken])
+    log = read_harness_log(path)
+    first, second = log.records
+    assert first.answer == ""
+    assert second.answer == "None"
+
+
 def test_a_log_of_another_form_is_refused_without_the_name_of_an_exception(tmp_path: Path) -> None:
     path = tmp_path / "samples_x_1.jsonl"
     for damage in (

@@ -48,6 +48,7 @@ REFUSALS = {
     "overloaded": Refused(503, "overloaded_error", "Overloaded"),
     "timeout": Refused(504, "timeout_error", "Timed out"),
     "fatal": Refused(401, "authentication_error", "no"),
+    "no system": Refused(400, "invalid_request_error", "system role is not supported"),
 }
 # What becomes of a text, when it is asked for the n-th time (from 1): `ok`, a key of `REFUSALS`, `expired`, `canceled`,
 # `garbage`, `missing` (computed, but no result is kept), `uncomputed`. All but `ok`, `garbage`, `missing` are free.
