@@ -6,8 +6,8 @@ This module counts; `report.write_analysis` draws and writes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated
 
@@ -32,8 +32,8 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, counted, quoted
 from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.embeddings.vectors import Embedder
-from h2htalk.text.token_counts import open_token_counter
-from h2htalk.text.tokens import tokenize
+from h2htalk.text.token_counts import TokenCounter, open_token_counter
+from h2htalk.text.tokens import Tokenize, tokenize
 from h2htalk.version import __version__
 
 # Tokenized texts that are kept, of some hundred words each: 100 MB at most.
@@ -97,6 +97,11 @@ class SplitAnalysis:
     analysed: str
     languages: tuple[LanguageAnalysis, ...]
 
+    @property
+    def selected(self) -> int:
+        """How many scenarios were analysed."""
+        return sum(self.scenarios.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
@@ -117,10 +122,15 @@ class Analysis:
     notes: tuple[str, ...] = ()
     package_version: str = __version__
 
+    @property
+    def splits(self) -> tuple[SplitAnalysis, ...]:
+        """The split, and the one that it is compared with."""
+        return (self.split,) if self.compare_with is None else (self.split, self.compare_with)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """The scenarios of one language of one split, and their texts."""
+    """The scenarios of one language of one split, and their texts; equal to no other part, so that it can be a key."""
 
     language: Language
     scenarios: list[Scenario]
@@ -128,6 +138,26 @@ class _Part:
 
     def side(self, side: Side) -> tuple[str, ...]:
         return tuple(text.text for text in self.texts if text.side == side)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """A split, the scenarios of it that are analysed, and their languages, English first."""
+
+    split: Split
+    selection: Split
+    language_parts: list[_Part]
+
+    @property
+    def languages(self) -> list[Language]:
+        return [part.language for part in self.language_parts]
+
+    @property
+    def texts(self) -> list[SideText]:
+        texts: list[SideText] = []
+        for part in self.language_parts:
+            texts += part.texts
+        return texts
 
 
 def analyze(spec: AnalyzeSpec) -> Analysis:
@@ -148,62 +178,120 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
     """
     if spec.language not in (None, *LANGUAGES):
         raise ConfigError(f"--language {quoted(spec.language)}: choose from {', '.join(LANGUAGES)}")
-    whole = [load_split(name) for name in (spec.split, spec.compare_with) if name is not None]
-    chosen = [split.select(spec.language, limit=spec.limit) for split in whole]
     unmeasured: list[str] = []
-    parts = _parts(chosen, unmeasured)
-    models = choose_models(spec.spacy_models, [part.language for part in parts[0]])
+    sample = _select(spec, spec.split)
+    samples = [sample]
+    if spec.compare_with is not None:
+        compared = _select(spec, spec.compare_with)
+        samples.append(_keep_common_languages(sample, compared, unmeasured))
+    models = choose_models(spec.spacy_models, sample.languages)
     counter = None if spec.tokenizer is None else open_token_counter(spec.tokenizer)
     if counter is None:
         unmeasured.append("model tokens (set --tokenizer)")
     embedder = _open_embedder(spec.embedder, list(models), unmeasured)
-    jobs = [
-        PairJob(
-            texts=tuple(map(simplified, part.side(side))),
-            language=part.language,
-            model=models[part.language].source,
-        )
-        for of_split in parts
-        for part in of_split
-        for side in SIDES
-    ]
-    pairs = iter(count_texts(jobs, choose_processes(jobs, spec.processes)))
-    cut = lru_cache(maxsize=REMEMBERED_TEXTS)(
-        _tokenize_simplified
-    )  # three measures use a text's tokens
-    texts = [[text for part in of_split for text in part.texts] for of_split in parts]
-    diversity = measure_diversity(*texts, embedder=embedder, seed=spec.seed, split=cut)
-    splits = []
-    for split, selected, of_split, rows in zip(whole, chosen, parts, diversity, strict=True):
-        languages = [
-            LanguageAnalysis(
-                language=part.language,
-                scenarios=len(part.scenarios),
-                lengths=measure_lengths(part.texts, counter, cut),
-                words={
-                    side: tuple(count_words(part.side(side), part.language, cut)) for side in SIDES
-                },
-                pairs={side: tuple(next(pairs)) for side in SIDES},
-                diversity=tuple(row for row in rows if row.language == part.language),
-                coverage=coverage(part.scenarios),
-            )
-            for part in of_split
-        ]
-        about = (split.name, split.version, split.fingerprint, len(split.scenarios))
-        counts = Counter(scenario.language for scenario in selected.scenarios)
-        in_order = {language: counts[language] for language in LANGUAGES if counts[language]}
-        splits.append(SplitAnalysis(*about, in_order, selected.fingerprint, tuple(languages)))
-    compare_with = splits[1] if len(splits) > 1 else None
+
+    pairs = _count_pairs(samples, models, spec.processes)
+    # Three measures use the tokens of a text.
+    tokenize_once = lru_cache(maxsize=REMEMBERED_TEXTS)(_tokenize_simplified)
+    texts = [sample.texts for sample in samples]
+    diversity = measure_diversity(*texts, embedder=embedder, seed=spec.seed, split=tokenize_once)
+    splits: list[SplitAnalysis] = []
+    for sample, diversities in zip(samples, diversity, strict=True):
+        languages = []
+        for part in sample.language_parts:
+            of_language = tuple(row for row in diversities if row.language == part.language)
+            languages.append(_measure(part, pairs, of_language, counter, tokenize_once))
+        splits.append(_summarize(sample, languages))
+
     return Analysis(
         spec=spec,
         split=splits[0],
-        compare_with=compare_with,
-        comparisons=tuple(_comparisons(*splits)) if compare_with else (),
+        compare_with=splits[1] if len(splits) == 2 else None,
+        comparisons=tuple(_comparisons(*splits)) if len(splits) == 2 else (),
         parsers=tuple(models.values()),
         tokenizer=counter.name if counter else None,
         embedder=f"{embedder.name} {embedder.revision}" if embedder else None,
         unmeasured=tuple(unmeasured),
-        notes=tuple(_script_notes(chosen, parts)),
+        notes=tuple(_script_notes(samples)),
+    )
+
+
+def _select(spec: AnalyzeSpec, name: PathText) -> _Sample:
+    """Load a split, select what is analysed of it, and group this by language."""
+    split = load_split(name)
+    selection = split.select(spec.language, limit=spec.limit)
+    language_parts = []
+    for language in LANGUAGES:
+        scenarios = [s for s in selection.scenarios if s.language == language]
+        if scenarios:
+            language_parts.append(_Part(language, scenarios, side_texts(scenarios)))
+    return _Sample(split, selection, language_parts)
+
+
+def _keep_common_languages(a: _Sample, b: _Sample, unmeasured: list[str]) -> _Sample:
+    """Return the second sample with languages of the first alone; raise ConfigError where none is common."""
+    languages = set(a.languages)
+    if languages.isdisjoint(b.languages):
+        raise ConfigError(
+            f"--compare-with {b.split.name}: it has no language in common with {a.split.name}"
+        )
+    for language in sorted(languages.symmetric_difference(b.languages)):
+        lacking = b if language in languages else a
+        unmeasured.append(
+            f"differences in {language} ({lacking.split.name} has no scenario of this language)"
+        )
+    common = [part for part in b.language_parts if part.language in languages]
+    return replace(b, language_parts=common)
+
+
+def _count_pairs(
+    samples: Sequence[_Sample], models: Mapping[Language, ParserModel], processes: int | None
+) -> dict[tuple[_Part, Side], tuple[PairCount, ...]]:
+    """Count the verb-noun pairs of each part and side; all are parsed together, since processes start slowly."""
+    jobs: dict[tuple[_Part, Side], PairJob] = {}
+    for sample in samples:
+        for part in sample.language_parts:
+            model = models[part.language].source
+            for side in SIDES:
+                texts = tuple(map(simplified, part.side(side)))
+                jobs[part, side] = PairJob(texts, part.language, model)
+    in_order = list(jobs.values())
+    counts = count_texts(in_order, choose_processes(in_order, processes))
+    return dict(zip(jobs, map(tuple, counts), strict=True))
+
+
+def _measure(
+    part: _Part,
+    pairs: Mapping[tuple[_Part, Side], tuple[PairCount, ...]],
+    diversity: tuple[Diversity, ...],
+    counter: TokenCounter | None,
+    split: Tokenize,
+) -> LanguageAnalysis:
+    words = {}
+    for side in SIDES:
+        words[side] = tuple(count_words(part.side(side), part.language, split))
+    pairs_of_part = {side: pairs[part, side] for side in SIDES}
+    return LanguageAnalysis(
+        language=part.language,
+        scenarios=len(part.scenarios),
+        lengths=measure_lengths(part.texts, counter, split),
+        words=words,
+        pairs=pairs_of_part,
+        diversity=diversity,
+        coverage=coverage(part.scenarios),
+    )
+
+
+def _summarize(sample: _Sample, languages: Sequence[LanguageAnalysis]) -> SplitAnalysis:
+    counts = Counter(scenario.language for scenario in sample.selection.scenarios)
+    return SplitAnalysis(
+        name=sample.split.name,
+        version=sample.split.version,
+        fingerprint=sample.split.fingerprint,
+        total=len(sample.split.scenarios),
+        scenarios={language: counts[language] for language in LANGUAGES if counts[language]},
+        analysed=sample.selection.fingerprint,
+        languages=tuple(languages),
     )
 
 
@@ -212,47 +300,19 @@ def _tokenize_simplified(text: str, language: str) -> list[str]:
     return tokenize(simplified(text), language)
 
 
-def _script_notes(splits: Sequence[Split], selections: Sequence[Sequence[_Part]]) -> Iterator[str]:
+def _script_notes(samples: Sequence[_Sample]) -> Iterator[str]:
     """Say of each split how many texts have traditional characters, and that words are shown in simplified ones."""
-    for split, selection in zip(splits, selections, strict=True):
-        for part in selection:
+    for sample in samples:
+        for part in sample.language_parts:
             if find_language(part.language).script != "Chinese":
                 continue
-            traditional = [side for side in part.texts if simplified(side.text) != side.text]
+            traditional = [text for text in part.texts if simplified(text.text) != text.text]
             if traditional:
                 total = counted(len(part.texts), "Chinese text")
                 yield (
-                    f"{split.name}: {len(traditional):,} of {total} have traditional characters; words and pairs "
-                    "are found and shown in simplified ones, so that both scripts count alike"
+                    f"{sample.split.name}: {len(traditional):,} of {total} have traditional characters; words and "
+                    "pairs are found and shown in simplified ones, so that both scripts count alike"
                 )
-
-
-def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:
-    """Group each split's scenarios by language; of a second split only the languages of the first."""
-    parts = []
-    for split in splits:
-        by_language = {
-            language: [s for s in split.scenarios if s.language == language]
-            for language in LANGUAGES
-        }
-        parts.append(
-            [
-                _Part(of, scenarios, side_texts(scenarios))
-                for of, scenarios in by_language.items()
-                if scenarios
-            ]
-        )
-    if len(parts) < 2:
-        return parts
-    first, second = ([part.language for part in of_split] for of_split in parts)
-    if not set(first) & set(second):
-        raise ConfigError(
-            f"--compare-with {splits[1].name}: it has no language in common with {splits[0].name}"
-        )
-    for language in sorted(set(first) ^ set(second)):
-        lacking = splits[language in first].name
-        unmeasured.append(f"differences in {language} ({lacking} has no scenario of this language)")
-    return [parts[0], [part for part in parts[1] if part.language in first]]
 
 
 def _open_embedder(
@@ -264,27 +324,29 @@ def _open_embedder(
     from h2htalk.text.embeddings.embedders import open_embedder
 
     embedder = open_embedder(name)
-    unmeasured += [
-        f"the spread of embeddings in {language} ({name} is not made for it)"
-        for language in languages
-        if language not in embedder.languages
-    ]
+    for language in languages:
+        if language not in embedder.languages:
+            unmeasured.append(f"the spread of embeddings in {language} ({name} is not made for it)")
     return embedder
 
 
 def _comparisons(a: SplitAnalysis, b: SplitAnalysis) -> Iterator[Comparison]:
     """Compare words and pairs of each side, and emotions, in each language that both splits have."""
-    peers = {part.language: part for part in b.languages}
-    for ours, theirs in (
-        (part, peers[part.language]) for part in a.languages if part.language in peers
-    ):
-        language = ours.language
+    parts_b = {part.language: part for part in b.languages}
+    for part_a in a.languages:
+        language = part_a.language
+        part_b = parts_b.get(language)
+        if part_b is None:
+            continue
         for side in SIDES:
-            words = comparable_counts(ours.words[side], theirs.words[side], language)
+            words = comparable_counts(part_a.words[side], part_b.words[side], language)
             yield Comparison("words", side, language, log_odds(*words))
-            pairs = [
-                {f"{p.verb} {p.noun}": p.count for p in part.pairs[side]} for part in (ours, theirs)
-            ]
-            yield Comparison("pairs", side, language, log_odds(*pairs))
-        emotions = log_odds(ours.coverage.emotions, theirs.coverage.emotions)
+            pairs_a = _pairs_by_name(part_a.pairs[side])
+            pairs_b = _pairs_by_name(part_b.pairs[side])
+            yield Comparison("pairs", side, language, log_odds(pairs_a, pairs_b))
+        emotions = log_odds(part_a.coverage.emotions, part_b.coverage.emotions)
         yield Comparison("emotions", None, language, emotions)
+
+
+def _pairs_by_name(pairs: Iterable[PairCount]) -> dict[str, int]:
+    return {f"{pair.verb} {pair.noun}": pair.count for pair in pairs}

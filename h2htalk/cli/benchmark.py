@@ -16,7 +16,7 @@ from h2htalk.errors import ConfigError
 
 with options.lazy_imports():
     from h2htalk import parallel
-    from h2htalk.analysis.report import write_analysis
+    from h2htalk.analysis.report import overview, write_analysis
     from h2htalk.benchmark import evaluate as evaluation
     from h2htalk.benchmark import score_run
     from h2htalk.benchmark.prompts import prompt_set
@@ -198,7 +198,7 @@ def analyze(
     )
     analysis = h2htalk.analyze(spec)
     page = write_analysis.write_analysis(analysis, out, processes or parallel.usable_cores())
-    say(f"{write_analysis.overview(analysis)}\n\npage: {page.resolve()}")
+    say(f"{overview.overview(analysis)}\n\npage: {page.resolve()}")
 
 
 def prompts_show(

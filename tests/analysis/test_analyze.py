@@ -15,7 +15,7 @@ import pytest
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import count_words
-from h2htalk.analysis.report.write_analysis import overview
+from h2htalk.analysis.report.overview import overview
 from h2htalk.analysis.split_description import describe_split
 from h2htalk.analysis.verb_nouns.pairs import count_pairs, iter_pairs
 from h2htalk.data.files import write_jsonl
@@ -33,17 +33,16 @@ def records(*texts: tuple[str, str], language: str = "en") -> list[dict[str, Any
     like = next(
         s for s in MINI.scenarios if (s.language, s.subtask) == (language, "dialogue_base")
     ).to_dict()
-    made = []
-    for number, (said, reference) in enumerate(texts):
-        inputs = {**like["inputs"], "history": [{"role": "user", "content": said}]}
-        made.append(
-            {**like, "id": f"made-{language}-{number}", "inputs": inputs, "reference": reference}
-        )
-    return made
+    scenarios = []
+    for number, (diary, reference) in enumerate(texts):
+        inputs = {**like["inputs"], "history": [{"role": "user", "content": diary}]}
+        scenario = {**like, "id": f"made-{language}-{number}", "inputs": inputs}
+        scenarios.append({**scenario, "reference": reference})
+    return scenarios
 
 
-def split_of(folder: Path, made: Sequence[Mapping[str, Any]], name: str = "split") -> str:
-    write_jsonl(folder / name / "scenarios.jsonl", made)
+def split_of(folder: Path, scenarios: Sequence[Mapping[str, Any]], name: str = "split") -> str:
+    write_jsonl(folder / name / "scenarios.jsonl", scenarios)
     return str(folder / name)
 
 
@@ -220,9 +219,11 @@ def test_a_split_is_described_beside_table_1() -> None:
     # Several and private references are counted.
     split = load_split("mini@1")
     assert "references:" not in describe_split(split)
-    first, second, *rest = split.scenarios
-    changed = (replace(first, references=("One.", "Two.")), replace(second, references=()), *rest)
-    text = describe_split(replace(split, scenarios=changed, references_sha256="0a" * 32))
+    first, second, *unchanged = split.scenarios
+    several = replace(first, references=("One.", "Two."))
+    private = replace(second, references=())
+    scenarios = (several, private, *unchanged)
+    text = describe_split(replace(split, scenarios=scenarios, references_sha256="0a" * 32))
     assert f"\nthe file of the private references has the SHA-256 {'0a' * 32}\n" in text
     assert "\nreferences: 1 of the scenarios have several, 1 have none (private)\n" in text
 

@@ -1,1 +1,1 @@
-"""The figures of an analysis: what they show (`charts`), and what all look like (`style`)."""
+"""The figures of an analysis: what they show (`charts`), and what all look like (`style`, `figures.mplstyle`)."""

@@ -31,49 +31,15 @@ POINTS = 72.0  # of an inch
 MOST_ROWS = 40  # of one figure, which is then a page high; emotions are an open list
 BODY, SMALL, TINY = 8.0, 7.0, 5.0  # points; nothing is smaller than TINY
 
-PALETTE = (
-    "#0072b2",
-    "#b04400",
-    "#00523f",
-    "#a0407f",
-    "#1b2a49",
-)  # blue, vermilion, green, purple, ink blue
+# Blue, vermilion, green, purple, ink blue.
+PALETTE = ("#0072b2", "#b04400", "#00523f", "#a0407f", "#1b2a49")
 SIDE_COLOURS = {"instruction": PALETTE[0], "response": PALETTE[1]}
 INK, QUIET, LINE, PAPER = "#1d2328", "#5f6b75", "#d5d8da", "#ffffff"
 
 BUNDLED_FONT = Path(__file__).parent / "chinese_font" / "H2HTalkSansSC-Regular.ttf"
 FAMILIES = ("DejaVu Sans", "H2HTalk Sans SC")  # the second draws characters that the first lacks
 
-_RC: dict[Any, Any] = {
-    "font.family": FAMILIES,
-    "font.size": BODY,
-    "text.color": INK,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
-    "axes.labelsize": BODY,
-    "axes.labelpad": 2,
-    "axes.titlesize": BODY,
-    "axes.titlepad": 5,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "legend.fontsize": SMALL,
-    "figure.constrained_layout.w_pad": 6 / POINTS,
-    "grid.color": QUIET,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.4,
-    "hatch.linewidth": 0.5,
-    "hatch.color": LINE,
-    "svg.fonttype": "path",  # the page needs no font
-    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
-    "svg.image_inline": True,
-    "path.simplify": True,
-}
-for _axis in ("xtick", "ytick"):
-    _RC |= {f"{_axis}.labelsize": SMALL, f"{_axis}.color": QUIET, f"{_axis}.labelcolor": INK}
-    _RC |= {f"{_axis}.major.width": 0.6, f"{_axis}.major.size": 2.5}
+_STYLE = Path(__file__).with_name("figures.mplstyle")
 FORMATS = ("svg", "pdf", "png")
 PNG_WIDTH = 1656  # pixels; SVG and PDF are for print
 _MAKER = "h2htalk"
@@ -97,7 +63,7 @@ def figure_style() -> Iterator[None]:
 
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_RC)
+        mpl.rcParams.update(mpl.rc_params_from_file(_STYLE, use_default_template=False))
         yield
 
 
@@ -131,7 +97,8 @@ def find_font(language: str) -> FontFile:
         from matplotlib.font_manager import fontManager, get_font
     except ImportError:
         raise MissingExtraError("drawing figures", INSTALL) from None
-    path, source = BUNDLED_FONT, "bundled"
+    path = BUNDLED_FONT
+    source = "bundled"
     if script == "Latin":
         path = Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
         source = "matplotlib"
@@ -160,7 +127,7 @@ def draw_sentence(sentence: str) -> Figure:
     """Draw a figure that holds one sentence, for a figure that has nothing to show."""
     figure, (axes,) = new_panels(58)
     axes.set_axis_off()
-    figure.text(0.5, 0.5, sentence, ha="center", va="center", color=QUIET, parse_math=False)
+    figure.text(0.5, 0.5, sentence, ha="center", va="center", color=QUIET)
     return figure
 
 
@@ -171,17 +138,17 @@ def thousands(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
-def not_drawn(count: int, noun: str) -> list[str]:
+def not_drawn(count: int, noun: str, detail: str = "") -> list[str]:
     """Return the sentence for the foot of a figure that omits rows of its table."""
-    return [f"Not drawn: {counted(count, noun)}; see the table."] if count > 0 else []
+    if count <= 0:
+        return []
+    return [f"Not drawn: {counted(count, noun)}{detail}; see the table."]
 
 
 def notes(figure: Figure, sentences: Sequence[str]) -> None:
     """Write small print along the figure's foot: what is not drawn, and what a mark means."""
     if sentences:
-        figure.supxlabel(
-            "\n".join(sentences), x=0.01, ha="left", size=6, color=QUIET, parse_math=False
-        )
+        figure.supxlabel("\n".join(sentences), x=0.01, ha="left", size=6, color=QUIET)
 
 
 @figure_style()
@@ -213,13 +180,14 @@ def label(text: str) -> str:
     """Format one line of text; a run of characters that no font has (emoji, rare scripts) becomes one middle dot."""
     line = printable(" ".join(text[:LONGEST].split()))
     line = _CHANGING.sub("", line) or line
-    drawn = frozenset().union(*(find_font(language).covers for language in LANGUAGES))
-    return re.sub(r"\0+", STAND_IN, "".join(c if ord(c) in drawn else "\0" for c in line))
+    covered = frozenset().union(*(find_font(language).covers for language in LANGUAGES))
+    characters = [c if ord(c) in covered else "\0" for c in line]
+    return re.sub(r"\0+", STAND_IN, "".join(characters))
 
 
 def replaced_note(labels: Iterable[str]) -> list[str]:
     """Return the sentence for the figure's foot if characters of a label were replaced."""
-    count = sum(STAND_IN in one for one in labels)
+    count = sum(STAND_IN in text for text in labels)
     if not count:
         return []
     return [f"“{STAND_IN}” stands for characters without a glyph, in {counted(count, 'label')}."]
@@ -234,7 +202,8 @@ def width_of(text: str, size: float = BODY) -> float:
     if not text:
         return 0.0
     properties = FontProperties(family=FAMILIES, size=size)
-    return float(text_to_path.get_text_width_height_descent(text, properties, ismath=False)[0])
+    width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
+    return float(width)
 
 
 def shortened(text: str, width: float, size: float = BODY) -> str:
@@ -242,21 +211,21 @@ def shortened(text: str, width: float, size: float = BODY) -> str:
     if width_of(text, size) <= width:
         return text
     cuts = [f"{text[:length].rstrip()}…" for length in range(len(text))]
-    return cuts[max(0, bisect_right(cuts, width, key=lambda cut: width_of(cut, size)) - 1)]
+    fitting = bisect_right(cuts, width, key=lambda cut: width_of(cut, size))
+    return cuts[max(0, fitting - 1)]
 
 
 def write(axes: Axes, x: float, y: float, text: str, size: float = BODY, **options: Any) -> Text:
-    """Draw a label on axes; options are those of `matplotlib.text.Text`."""
-    options.setdefault("color", INK)
-    return axes.text(x, y, text, size=size, parse_math=False, **options)
+    """Draw a label on axes around a point; options are those of `matplotlib.text.Text`."""
+    return axes.text(x, y, text, size=size, ha="center", va="center_baseline", **options)
 
 
 def row_labels(panels: Sequence[Axes], names: Sequence[str], room: float) -> list[str]:
     """Write names, of at most `room` points, left of the first panel at y = 0, 1, 2 ... downwards; return them."""
-    drawn = [shortened(label(name), room, SMALL) for name in names]
+    labels = [shortened(label(name), room, SMALL) for name in names]
     for axes in panels:
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, pad=4)
         axes.set_yticks([])
-    panels[0].set_yticks(range(len(names)), drawn, size=SMALL, parse_math=False)
-    return drawn
+    panels[0].set_yticks(range(len(names)), labels, size=SMALL)
+    return labels

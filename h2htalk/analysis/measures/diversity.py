@@ -22,8 +22,20 @@ ORDERS = (1, 2, 3, 4)
 EPSILON = 0.1  # smoothing method1, as the benchmark's BLEU
 
 Tokens = Sequence[str]
-_Text = tuple[str, list[str]]  # and its tokens
 Gram = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The texts of one side and language that hold a token, in sampling order, with their tokens."""
+
+    texts: list[str]
+    tokens: list[list[str]]
+    skipped: int
+
+    @property
+    def words(self) -> int:
+        return sum(map(len, self.tokens))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,75 +80,90 @@ def measure_diversity(
     No embedder leaves the spread out, as does a language that it is not made for. `split` cuts a text of a language
     into tokens. Raises ModelCallError for a vector of the embedder that is zero or not finite.
     """
-    groups = [_groups(texts, seed, split) for texts in splits]
+    groups = [_group(texts, seed, split) for texts in splits]
     measured: list[list[Diversity]] = []
     for by_key in groups:
-        measured.append([])
-        for key, group in by_key.items():
-            peers = [others[key] for others in groups if key in others]
-            words = min(sum(len(tokens) for _, tokens in peer) for peer in peers)
-            texts = min(sum(bool(tokens) for _, tokens in peer) for peer in peers)
-            measured[-1].append(_measure(*key, group, embedder, words, texts))
+        rows = []
+        for (language, side), group in by_key.items():
+            peers = [peer[language, side] for peer in groups if (language, side) in peer]
+            words = min(peer.words for peer in peers)
+            texts = min(len(peer.texts) for peer in peers)
+            rows.append(_measure(language, side, group, embedder, words, texts))
+        measured.append(rows)
     return measured
 
 
-def _groups(
+def _group(
     texts: Iterable[SideText], seed: int, split: Tokenize
-) -> dict[tuple[Language, Side], list[_Text]]:
-    """Group texts by language and side, in sampling order, each with its tokens."""
+) -> dict[tuple[Language, Side], _Group]:
+    """Group texts by language and side, in sampling order."""
 
     def rank(text: SideText) -> tuple[bytes, str]:
-        return hashlib.sha256(
-            f"{seed}:{text.scenario_id}".encode("utf-8", "replace")
-        ).digest(), text.text
+        key = f"{seed}:{text.scenario_id}"
+        return hashlib.sha256(key.encode("utf-8", "replace")).digest(), text.text
 
     in_order = sorted(texts, key=rank)
-    groups: dict[tuple[Language, Side], list[_Text]] = {}
+    groups: dict[tuple[Language, Side], _Group] = {}
     for language, side in product(LANGUAGES, SIDES):
         members = [text.text for text in in_order if (text.language, text.side) == (language, side)]
         if members:
-            tokens = (
-                [token for token in split(text, language) if not token.isspace()]
-                for text in members
-            )
-            groups[language, side] = list(zip(members, tokens, strict=True))
+            groups[language, side] = _tokenize_group(members, language, split)
     return groups
+
+
+def _tokenize_group(texts: Sequence[str], language: Language, split: Tokenize) -> _Group:
+    with_tokens: list[str] = []
+    tokens_of_texts: list[list[str]] = []
+    for text in texts:
+        tokens = [token for token in split(text, language) if not token.isspace()]
+        if tokens:
+            with_tokens.append(text)
+            tokens_of_texts.append(tokens)
+    return _Group(texts=with_tokens, tokens=tokens_of_texts, skipped=len(texts) - len(with_tokens))
 
 
 def _measure(
     language: Language,
     side: Side,
-    group: Sequence[_Text],
+    group: _Group,
     embedder: Embedder | None,
     words: int,
     texts: int,
 ) -> Diversity:
     """Compute distinct-n on at most `words` tokens and self-BLEU on at most `texts` texts, within the sample sizes."""
-    held = [(text, tokens) for text, tokens in group if tokens]
-    all_tokens = [tokens for _, tokens in held]
-    sample = []
-    left = min(words, SAMPLE_WORDS)
-    for tokens in all_tokens:
-        sample.append(tokens[:left])  # the last one is cut, so that the number is exact
-        left -= len(sample[-1])
-    compared = all_tokens[: min(texts, SELF_BLEU_TEXTS)]
-    asked = embedder is not None and language in embedder.languages
-    embedded = [text for text, _ in held[:SPREAD_TEXTS]] if asked else []
+    sample = _cut(group.tokens, min(words, SAMPLE_WORDS))
+    compared = group.tokens[: min(texts, SELF_BLEU_TEXTS)]
+    embedded: list[str] = []
+    distance = embedder_name = None
+    if embedder is not None and language in embedder.languages:
+        embedder_name = embedder.name
+        embedded = group.texts[:SPREAD_TEXTS]
+        if len(embedded) > 1:
+            distance = spread(embedder.encode(embedded))
     return Diversity(
         side=side,
         language=language,
-        texts=len(held),
-        distinct=distinct(all_tokens),
+        texts=len(group.texts),
+        distinct=distinct(group.tokens),
         self_bleu=self_bleu(compared),
         self_bleu_texts=len(compared),
-        spread=spread(embedder.encode(embedded)) if embedder and len(embedded) > 1 else None,
+        spread=distance,
         spread_texts=len(embedded),
-        embedder=embedder.name if embedder and asked else None,
-        skipped=len(group) - len(held),
-        words=sum(map(len, all_tokens)),
+        embedder=embedder_name,
+        skipped=group.skipped,
+        words=group.words,
         distinct_sampled=distinct(sample),
         sampled_words=sum(map(len, sample)),
     )
+
+
+def _cut(texts: Iterable[Tokens], words: int) -> list[Tokens]:
+    """Return the first `words` tokens of texts; the last text is cut, so that the number is exact."""
+    sample = []
+    for tokens in texts:
+        sample.append(tokens[:words])
+        words -= len(sample[-1])
+    return sample
 
 
 def distinct(texts: Sequence[Tokens]) -> tuple[float | None, ...]:
@@ -171,11 +198,11 @@ def spread(vectors: Vectors) -> float | None:
     count = len(vectors)
     if count < 2:
         return None
-    exact = vectors.astype(
-        np.float64
-    )  # a sum of n^2 float32 cosines near 1 would lose small spreads
+    # A sum of n^2 float32 cosines near 1 would lose small spreads.
+    exact = vectors.astype(np.float64)
     total = exact.sum(axis=0)
-    return float(1 - (total @ total - (exact * exact).sum()) / (count * (count - 1)))
+    cosines = total @ total - (exact * exact).sum()
+    return float(1 - cosines / (count * (count - 1)))
 
 
 # --- Self-BLEU --------------------------------------------------------------------------------------------------------
@@ -187,7 +214,8 @@ def self_bleu(texts: Sequence[Tokens]) -> float | None:
     1 if every text has a duplicate; None for fewer than two. It rises with the number of texts: compare it at one
     number only (Zhu et al. 2018, Texygen).
     """
-    return math.fsum(scores) / len(scores) if (scores := self_bleu_scores(texts)) else None
+    scores = self_bleu_scores(texts)
+    return math.fsum(scores) / len(scores) if scores else None
 
 
 def self_bleu_scores(texts: Sequence[Tokens]) -> list[float]:
@@ -200,18 +228,16 @@ def self_bleu_scores(texts: Sequence[Tokens]) -> list[float]:
     """
     if len(texts) < 2:
         return []
-    logs = [0.0] * len(texts)
+    lengths = list(map(len, texts))
+    logs = [0.0 for _ in texts]  # of the geometric mean of the precisions
     for n in ORDERS:
-        for place, matches in enumerate(_clipped_matches(texts, n)):
+        for index, matches in enumerate(_clipped_matches(texts, n)):
             if n == 1 and not matches:
-                logs[place] = -math.inf
-            logs[place] += math.log((matches or EPSILON) / max(1, len(texts[place]) - n + 1)) / len(
-                ORDERS
-            )
-    return [
-        penalty * math.exp(log) if log > -math.inf else 0.0
-        for penalty, log in zip(_penalties([len(tokens) for tokens in texts]), logs, strict=True)
-    ]
+                logs[index] = -math.inf
+            precision = (matches or EPSILON) / max(1, lengths[index] - n + 1)
+            logs[index] += math.log(precision) / len(ORDERS)
+    penalties = _penalties(lengths)
+    return [penalty * math.exp(log) for penalty, log in zip(penalties, logs, strict=True)]
 
 
 def _ngrams(tokens: Tokens, n: int) -> Iterator[Gram]:
@@ -227,38 +253,43 @@ def _clipped_matches(texts: Sequence[Tokens], n: int) -> list[int]:
     counted = [Counter(_ngrams(tokens, n)) for tokens in texts]
     first: dict[Gram, tuple[int, int]] = {}  # largest count, and the first text that has it
     second: dict[Gram, int] = {}
-    for place, counts in enumerate(counted):
+    for index, counts in enumerate(counted):
         for gram, count in counts.items():
             largest, _ = first.get(gram, (0, -1))
             if count > largest:
-                first[gram] = (count, place)
+                first[gram] = (count, index)
             if largest:
                 second[gram] = max(second.get(gram, 0), min(count, largest))
-    return [
-        sum(
-            min(count, first[gram][0] if first[gram][1] != place else second[gram])
-            for gram, count in counts.items()
-            if gram in second  # an n-gram of one text alone matches nothing
-        )
-        for place, counts in enumerate(counted)
-    ]
+    sums = []
+    for index, counts in enumerate(counted):
+        matches = 0
+        for gram, count in counts.items():
+            if gram in second:  # an n-gram of one text alone matches nothing
+                largest, holder = first[gram]
+                elsewhere = second[gram] if holder == index else largest
+                matches += min(count, elsewhere)
+        sums.append(matches)
+    return sums
 
 
 def _penalties(lengths: Sequence[int]) -> list[float]:
     """Compute the brevity penalty of each of n >= 2 texts against the others' lengths."""
     times = Counter(lengths)
     ordered = sorted(times)
-    known: dict[int, float] = {}
-    for place, length in enumerate(ordered):
-        if times[length] > 1:
-            closest = length
-        else:
-            neighbours = ordered[max(0, place - 1) : place] + ordered[place + 1 : place + 2]
-            closest = min(neighbours, key=lambda other: (abs(other - length), other))
-        known[length] = (
-            1.0 if length > closest else math.exp(1 - closest / length) if length else 0.0
-        )
-    return [known[length] for length in lengths]
+    penalties: dict[int, float] = {}
+    for index, length in enumerate(ordered):
+        closest = length
+        if times[length] == 1:
+            neighbours = ordered[max(0, index - 1) : index] + ordered[index + 1 : index + 2]
+            closest = min(neighbours, key=lambda neighbour: (abs(neighbour - length), neighbour))
+        penalties[length] = _brevity_penalty(length, closest)
+    return [penalties[length] for length in lengths]
+
+
+def _brevity_penalty(length: int, reference: int) -> float:
+    if length >= reference and length > 0:
+        return 1.0
+    return math.exp(1 - reference / length) if length else 0.0
 
 
 # --- Coverage of tags -------------------------------------------------------------------------------------------------
@@ -281,6 +312,11 @@ class Coverage:
         return sum(count > 0 for count in self.cells.values())
 
     @property
+    def summary(self) -> str:
+        """How many cells hold a scenario, in words."""
+        return f"{self.filled:,} of {len(self.cells):,} cells hold a scenario"
+
+    @property
     def evenness(self) -> float | None:
         """How evenly the scenarios fill the grid, 0 (all in one cell) to 1 (equal cells).
 
@@ -289,9 +325,11 @@ class Coverage:
         """
         if not self.emotions:
             return None
-        shares = [count / sum(self.emotions.values()) for count in self.cells.values() if count]
-        # Rounding must not raise an even grid above 1, nor give -0.
-        return min(1.0, abs(sum(p * math.log(p) for p in shares)) / math.log(len(self.cells)))
+        total = sum(self.emotions.values())
+        shares = [count / total for count in self.cells.values() if count]
+        entropy = abs(sum(share * math.log(share) for share in shares))  # abs: not -0
+        # Rounding must not raise an even grid above 1.
+        return min(1.0, entropy / math.log(len(self.cells)))
 
 
 def coverage(scenarios: Sequence[Scenario]) -> Coverage:
@@ -304,6 +342,5 @@ def coverage(scenarios: Sequence[Scenario]) -> Coverage:
     counts = Counter((s.tags.emotion, s.tags.complexity, s.tags.interaction) for s in scenarios)
     by_emotion = Counter(s.tags.emotion for s in scenarios)
     emotions = dict(sorted(by_emotion.items(), key=lambda item: (-item[1], item[0])))
-    return Coverage(
-        emotions, {tags: counts[tags] for tags in product(emotions, COMPLEXITIES, INTERACTIONS)}
-    )
+    grid = product(emotions, COMPLEXITIES, INTERACTIONS)
+    return Coverage(emotions=emotions, cells={tags: counts[tags] for tags in grid})

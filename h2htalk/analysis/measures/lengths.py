@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -26,6 +26,7 @@ MEASURES = {
 }
 FEWEST_BINS, MOST_BINS = 20, 60
 GROUPS = ("all", "subtask", "emotion")
+_TABLE_1 = {name: number for number, name in enumerate(SUBTASKS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class LengthSummary:
     deciles: tuple[float, ...]
     minimum: int
     maximum: int
+
+    @property
+    def averages(self) -> str:
+        """Mean and median in words."""
+        return f"mean {self.mean:,.2f}, median {self.median:,.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,10 @@ class Lengths:
     summaries: tuple[LengthSummary, ...]
     histograms: tuple[Histogram, ...]
 
+    def of_all_texts(self, measure: str) -> list[LengthSummary]:
+        """Return by side the summary of all texts by this measure."""
+        return [s for s in self.summaries if s.group == "all" and s.measure == measure]
+
 
 def text_lengths(
     texts: Sequence[SideText], count_tokens: TokenCounter | None = None, split: Tokenize = tokenize
@@ -82,14 +92,16 @@ def text_lengths(
     Raises:
         ConfigError: a language without a tokenizer.
     """
-    plain = [one.text for one in texts]
-    tokens = (split(one.text, one.language) for one in texts)
-    return {
-        "characters": [len(text.strip()) for text in plain],
-        "words": [sum(any(map(str.isalnum, token)) for token in of_text) for of_text in tokens],
-        **({} if count_tokens is None else {"tokens": count_tokens(plain)}),
-        "pieces": [len(text.split()) for text in plain],
-    }
+    plain = [text.text for text in texts]
+    words = []
+    for text in texts:
+        tokens = split(text.text, text.language)
+        words.append(sum(any(map(str.isalnum, token)) for token in tokens))
+    lengths = {"characters": [len(text.strip()) for text in plain], "words": words}
+    if count_tokens is not None:
+        lengths["tokens"] = count_tokens(plain)
+    lengths["pieces"] = [len(text.split()) for text in plain]
+    return lengths
 
 
 def measure_lengths(
@@ -100,29 +112,29 @@ def measure_lengths(
     Summaries are ordered by side, group (all, subtasks as in Table 1, emotions by name) and measure. A side without
     texts has none. Raises as `text_lengths`.
     """
-    measured = text_lengths(texts, count_tokens, split)
-    order = {name: number for number, name in enumerate(SUBTASKS)}
-    members: dict[tuple[Side, str, str], list[int]] = defaultdict(list)
-    for place, text in enumerate(texts):
-        for group, name in (("all", "all"), ("subtask", text.subtask), ("emotion", text.emotion)):
-            members[text.side, group, name].append(place)
-
-    def rank(key: tuple[Side, str, str]) -> tuple[int, int, int, str]:
-        side, group, name = key
-        return SIDES.index(side), GROUPS.index(group), order.get(name, len(order)), name
-
-    summaries = [
-        _summary(*key, measure, [of[place] for place in members[key]])
-        for key in sorted(members, key=rank)
-        for measure, of in measured.items()
-    ]
-    histograms = [
-        _histogram(side, measure, [of[place] for place in places])
-        for side in SIDES
-        if (places := members.get((side, "all", "all")))
-        for measure, of in measured.items()
-    ]
+    lengths = text_lengths(texts, count_tokens, split)
+    members: dict[tuple[Side, str, str], list[int]] = defaultdict(list)  # indices of texts
+    for index, text in enumerate(texts):
+        members[text.side, "all", "all"].append(index)
+        members[text.side, "subtask", text.subtask].append(index)
+        members[text.side, "emotion", text.emotion].append(index)
+    summaries = []
+    histograms = []
+    for side, group, name in sorted(members, key=_rank):
+        indices = members[side, group, name]
+        for measure, of_texts in lengths.items():
+            of_members = [of_texts[index] for index in indices]
+            summaries.append(_summary(side, group, name, measure, of_members))
+            if group == "all":
+                histograms.append(_histogram(side, measure, of_members))
     return Lengths(tuple(summaries), tuple(histograms))
+
+
+def _rank(key: tuple[Side, str, str]) -> tuple[int, int, int, str]:
+    """Order side, group and name: subtasks as in Table 1, then what is not in it by name."""
+    side, group, name = key
+    number = _TABLE_1.get(name, len(_TABLE_1))
+    return SIDES.index(side), GROUPS.index(group), number, name
 
 
 def _summary(
@@ -130,13 +142,26 @@ def _summary(
 ) -> LengthSummary:
     import numpy as np
 
-    deciles = tuple(float(value) for value in np.quantile(lengths, np.arange(1, 10) / 10))
-    mean = float(np.mean(lengths))
-    median = float(np.median(lengths))
-    n = len(lengths)
-    least = min(lengths)
-    most = max(lengths)
-    return LengthSummary(side, group, name, measure, n, mean, median, deciles, least, most)
+    deciles = np.quantile(lengths, np.arange(1, 10) / 10)
+    return LengthSummary(
+        side=side,
+        group=group,
+        name=name,
+        measure=measure,
+        n=len(lengths),
+        mean=float(np.mean(lengths)),
+        median=float(np.median(lengths)),
+        deciles=tuple(map(float, deciles)),
+        minimum=min(lengths),
+        maximum=max(lengths),
+    )
+
+
+def _round_numbers() -> Iterator[int]:
+    """Yield 1, 2, 5, 10, 20, 50 ..."""
+    for power in count():
+        for factor in (1, 2, 5):
+            yield factor * 10**power
 
 
 def _histogram(side: Side, measure: str, lengths: Sequence[int]) -> Histogram:
@@ -146,9 +171,9 @@ def _histogram(side: Side, measure: str, lengths: Sequence[int]) -> Histogram:
     """
     bins = min(MOST_BINS, max(FEWEST_BINS, math.isqrt(len(lengths))))
     longest = sorted(lengths)[math.ceil(0.99 * len(lengths)) - 1]
-    widths = (factor * 10**power for power in count() for factor in (1, 2, 5))
-    width = next(width for width in widths if width * bins > longest)
-    held = Counter(length // width for length in lengths)
-    counts = tuple(held[number] for number in range(longest // width + 1))
+    width = next(width for width in _round_numbers() if width * bins > longest)
+    by_bin = Counter(length // width for length in lengths)
+    counts = tuple(by_bin[number] for number in range(longest // width + 1))
     edges = tuple(float(number * width) for number in range(len(counts) + 1))
-    return Histogram(side, measure, edges, counts, len(lengths) - sum(counts))
+    beyond = len(lengths) - sum(counts)
+    return Histogram(side, measure, edges, counts, beyond)

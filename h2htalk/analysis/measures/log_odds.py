@@ -85,32 +85,51 @@ def log_odds(a: Mapping[str, int], b: Mapping[str, int]) -> tuple[LogOdds, ...]:
     from scipy.stats import false_discovery_control
 
     totals = (sum(a.values()), sum(b.values()))
-    counts = {item: (a.get(item, 0), b.get(item, 0)) for item in a.keys() | b.keys()}
-    rows = sorted(
-        (_row(item, both, totals) for item, both in counts.items() if any(both)),
-        key=lambda row: (-row.z, row.item),
-    )
+    rows = []
+    for item in a.keys() | b.keys():
+        counts = (a.get(item, 0), b.get(item, 0))
+        if any(counts):
+            rows.append(_row(item, counts, totals))
+    rows.sort(key=lambda row: (-row.z, row.item))
     tested = [row for row in rows if row.count_a + row.count_b >= TESTED_FROM]
-    adjusted = (
-        false_discovery_control([math.erfc(abs(row.z) / math.sqrt(2)) for row in tested])
-        if tested
-        else ()
-    )
-    clear = {row.item for row, p_value in zip(tested, adjusted, strict=True) if p_value <= CHANCE}
+    if not tested:
+        return tuple(rows)
+    p_values = [math.erfc(abs(row.z) / math.sqrt(2)) for row in tested]
+    adjusted = false_discovery_control(p_values)
+    clear = set()
+    for row, p_value in zip(tested, adjusted, strict=True):
+        if p_value <= CHANCE:
+            clear.add(row.item)
     return tuple(replace(row, clear=row.item in clear) for row in rows)
 
 
 def _row(item: str, counts: tuple[int, int], totals: tuple[int, int]) -> LogOdds:
-    omegas, variance, ratio = [], 0.0, 0.0
+    omegas = []
+    variance = 0.0
+    ratio = 0.0  # G^2
     share = sum(counts) / sum(totals)
     for count, total in zip(counts, totals, strict=True):
+        complement = total - count
         correction = max(1, total) / sum(totals)
-        omegas.append(math.log((count + correction) / (total - count + correction)))
-        variance += 1 / (count + correction) + 1 / (total - count + correction)
-        for seen, expected in ((count, total * share), (total - count, total * (1 - share))):
-            if seen:
-                ratio += 2 * seen * math.log(seen / expected)
+        odds = (count + correction) / (complement + correction)
+        omegas.append(math.log(odds))
+        variance += 1 / (count + correction) + 1 / (complement + correction)
+        ratio += _deviance(count, total * share)
+        ratio += _deviance(complement, total * (1 - share))
     estimate = omegas[0] - omegas[1]
     margin = Z_95 * math.sqrt(variance)
     z = math.copysign(math.sqrt(max(0.0, ratio)), estimate)
-    return LogOdds(item, *counts, estimate, estimate - margin, estimate + margin, z)
+    return LogOdds(
+        item=item,
+        count_a=counts[0],
+        count_b=counts[1],
+        log_odds=estimate,
+        low=estimate - margin,
+        high=estimate + margin,
+        z=z,
+    )
+
+
+def _deviance(count: int, expected: float) -> float:
+    """Return what a cell of the table adds to G^2."""
+    return 2 * count * math.log(count / expected) if count else 0.0

@@ -30,21 +30,27 @@ def instruction_text(scenario: Scenario) -> str:
 
     Fields are in the subtask's order. A turn is its content without the role, a schedule entry is `HH:MM activity`.
     """
-    values = ([value] if isinstance(value, str) else value for value in scenario.inputs.values())
-    return "\n".join(_line(part) for value in values for part in value)
+    lines: list[str] = []
+    for value in scenario.inputs.values():
+        if isinstance(value, str):
+            lines.append(value)
+        else:
+            lines += map(_line, value)
+    return "\n".join(lines)
 
 
-def _line(part: str | ScheduleEntry | Turn) -> str:
-    if isinstance(part, ScheduleEntry):
-        return f"{part.time} {part.activity}"
-    return part.content if isinstance(part, Turn) else part
+def _line(entry: str | ScheduleEntry | Turn) -> str:
+    if isinstance(entry, ScheduleEntry):
+        return f"{entry.time} {entry.activity}"
+    return entry.content if isinstance(entry, Turn) else entry
 
 
 def side_texts(scenarios: Iterable[Scenario]) -> list[SideText]:
     """Return the instruction and the responses of each scenario, in the scenarios' order."""
     texts: list[SideText] = []
     for s in scenarios:
-        about = (s.id, s.subtask, s.language, s.tags.emotion)
-        texts.append(SideText(*about, "instruction", instruction_text(s)))
-        texts += [SideText(*about, "response", reference) for reference in s.references]
+        groups = (s.id, s.subtask, s.language, s.tags.emotion)
+        texts.append(SideText(*groups, "instruction", instruction_text(s)))
+        for reference in s.references:
+            texts.append(SideText(*groups, "response", reference))
     return texts

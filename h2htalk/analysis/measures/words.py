@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,6 +34,7 @@ _NO_PLURAL = re.compile(
     "besides|christmas|clothes|customs|gas|glasses|goods|james|jeans|lens|mars|means|news|pants|series|sometimes"
     "|species|thanks|works|yes"
 )
+_NO_PLURAL_ENDINGS = ("ss", "us", "is")
 _PLURAL_ES = ("ses", "xes", "zes", "ches", "shes", "oes")
 
 
@@ -51,7 +52,7 @@ def stop_words(language: str) -> frozenset[str]:
     """Read the words that are not counted: function words only, so that the words that the paper discusses are kept."""
     find_language(language)
     lines = read_lines(Path(__file__).parent / "stop_words" / f"{language}.txt")
-    return frozenset(word for line in lines for word in line.split())
+    return frozenset(" ".join(lines).split())
 
 
 def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize) -> list[WordCount]:
@@ -65,7 +66,7 @@ def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize)
     """
     stops = stop_words(language)
     by_text = [Counter(_words(text, language, stops, split)) for text in texts]
-    singulars = _singulars(set().union(*by_text)) if find_language(language).plural_s else {}
+    singulars = _singulars(set().union(*by_text), language)
     counts: Counter[str] = Counter()
     found_in: Counter[str] = Counter()
     for words in by_text:
@@ -83,29 +84,27 @@ def comparable_counts(
 
     Each split alone knows only its own words: `hands 25` and `hand 7` would be two words of one split each.
     """
-    singulars = (
-        _singulars({count.word for count in (*a, *b)}) if find_language(language).plural_s else {}
-    )
-    met: tuple[dict[str, int], dict[str, int]] = ({}, {})
-    for counts, side in zip((a, b), met, strict=True):
-        for count in counts:
-            word = singulars.get(count.word, count.word)
-            side[word] = side.get(word, 0) + count.count
-    return met
+    singulars = _singulars({count.word for count in (*a, *b)}, language)
+    return _join_plurals(a, singulars), _join_plurals(b, singulars)
 
 
-def _words(text: str, language: str, stops: Collection[str], split: Tokenize) -> list[str]:
+def _join_plurals(counts: Iterable[WordCount], singulars: Mapping[str, str]) -> dict[str, int]:
+    by_word: dict[str, int] = {}
+    for count in counts:
+        word = singulars.get(count.word, count.word)
+        by_word[word] = by_word.get(word, 0) + count.count
+    return by_word
+
+
+def _words(text: str, language: str, stops: frozenset[str], split: Tokenize) -> list[str]:
     """List the counted words of a text, in order, with repetitions."""
     composed = unicodedata.normalize("NFC", text).replace("’", "'")
     words = []
     for token in split(composed, language):
         # 13a leaves curly quotes and dashes attached to words.
         for word in map(str.lower, counting.words(token)):
-            if (
-                word not in stops
-                and (bare := _ENDING.sub("", word)) not in stops
-                and _is_word(bare)
-            ):
+            bare = _ENDING.sub("", word)
+            if stops.isdisjoint((word, bare)) and _is_word(bare):
                 words.append(bare)
     return words
 
@@ -115,24 +114,30 @@ def _is_word(word: str) -> bool:
         return False
     if _NUMBER.fullmatch(word) or _COUNTED.fullmatch(word):
         return False
-    return bool(_HAN.search(word)) or sum(map(str.isalpha, word)) > 1
+    letters = sum(map(str.isalpha, word))
+    return letters > 1 or _HAN.search(word) is not None
 
 
-def _singulars(words: Collection[str]) -> Mapping[str, str]:
-    """Map each English plural among the words to its singular."""
-    found: dict[str, str] = {}
+def _singulars(words: Collection[str], language: str) -> Mapping[str, str]:
+    """Map each plural among the words to its singular, in a language whose plurals end in -s."""
+    if not find_language(language).plural_s:
+        return {}
+    singulars: dict[str, str] = {}
     for word in words:
-        if (
-            word.endswith("s")
-            and not word.endswith(("ss", "us", "is"))
-            and not _NO_PLURAL.fullmatch(word)
-        ):
-            if word.endswith("ies"):
-                longer = word[:-3] + "y"
-            elif word.endswith(_PLURAL_ES):
-                longer = word[:-2]
-            else:
-                longer = ""
-            if known := [one for one in (word[:-1], longer) if len(one) > 1 and one in words]:
-                found[word] = known[0]
-    return found
+        for candidate in _singular_forms(word):
+            if len(candidate) > 1 and candidate in words:
+                singulars[word] = candidate
+                break
+    return singulars
+
+
+def _singular_forms(word: str) -> list[str]:
+    """List what may be the singular of an English word, the likelier first; none for what is no plural."""
+    if not word.endswith("s") or word.endswith(_NO_PLURAL_ENDINGS) or _NO_PLURAL.fullmatch(word):
+        return []
+    forms = [word[:-1]]
+    if word.endswith("ies"):
+        forms.append(word[:-3] + "y")
+    elif word.endswith(_PLURAL_ES):
+        forms.append(word[:-2])
+    return forms

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +28,26 @@ _LISTS: dict[str, Any] = tomllib.loads(
 _WORDS = {
     name: frozenset(words.split()) for name, words in _LISTS.items() if isinstance(words, str)
 }
-_KINDS: dict[str, str] = {
-    word: kind for kind, words in _LISTS["kinds"].items() for word in words.split()
-}
+_KINDS: dict[str, str] = {}
+for _name, _words_of_kind in _LISTS["kinds"].items():
+    _KINDS |= dict.fromkeys(_words_of_kind.split(), _name)
+_KINDS_OF_TAGS = {"NOUN": "N", "PROPN": "N", "ADJ": "A", "ADV": "B", "CCONJ": "B", "SCONJ": "B"}
+_KINDS_OF_CLASSES = {"n": "N", "v": "V", "a": "A"}
 _FREE_NOUNS = frozenset("".join(_LISTS["compounds"].values()))
+_MODIFIERS = _WORDS["classifiers"] | _WORDS["results"] | frozenset("新旧老小大热冷脏")
 _ASPECTS = ("了", "着", "过")
 _CLAUSE = re.compile("[^S]{1,200}")  # the rules look back and forth, so a longer clause is cut
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word and its part of speech by the parser, "" where it has none."""
+
+    text: str
+    tag: str
+
+
+_END = _Word("", "")
 
 
 @lru_cache(65536)
@@ -47,89 +64,112 @@ def chinese_pairs(doc: Doc) -> list[VerbNounPair]:
     `写`, `打开` stays); verb-object compounds of two free words are cut (`喝水` -> 喝 水), bound ones (`散步`) give
     nothing. The noun of 把 and 将 is an object, the subject of 被 is none; of two objects the thing given counts.
     """
-    texts, kinds = _tokens(doc)
-    clauses = [
-        _Clause(texts[found.start() : found.end()], found[0]) for found in _CLAUSE.finditer(kinds)
-    ]
-    return [
-        VerbNounPair(verb, clause.texts[noun])
-        for clause in clauses
-        for noun, verb in clause.pairs()
-    ]
+    words = _cut_words(doc)
+    texts = [word.text for word in words]
+    pairs = []
+    for match in _CLAUSE.finditer(_find_kinds(words)):
+        clause = _Clause(texts[match.start() : match.end()], match[0] + "S")
+        for noun, verb in clause.pairs():
+            pairs.append(VerbNounPair(verb, clause.texts[noun]))
+    return pairs
 
 
-def _tokens(doc: Doc) -> tuple[list[str], str]:
-    """Return the words of a parsed text, without white space, and their kinds."""
-    joined = [("", "")]
-    for text, tag in ((token.text, token.pos_) for token in doc if not token.is_space):
-        before, was = joined[-1]
-        suffix = text in _WORDS["noun_suffixes"] and was in ("NOUN", "VERB", "ADJ")
-        if suffix or (
-            len(text) == 1 < len(before)
-            and _KINDS.get(text) != "B"
-            and _class(before + text) == "n"
-        ):
-            joined[-1] = (before + text, "NOUN")  # 充电|器
+# --- Words and their kinds --------------------------------------------------------------------------------------------
+
+
+def _cut_words(doc: Doc) -> list[_Word]:
+    """Return the words of a parsed text, without white space: with suffixes joined, and compounds cut."""
+    joined = [_END]
+    for token in doc:
+        if token.is_space:
+            continue
+        before = joined[-1]
+        if _is_suffix(token.text, before):
+            joined[-1] = _Word(before.text + token.text, "NOUN")  # 充电|器
         else:
-            joined.append((text, tag))
-    parts = [part for text, tag in joined[1:] for part in _cut(text, tag)]
-    kinds = "S"
-    for (text, tag), following in zip(parts, [*parts[1:], ("", "")], strict=False):
-        kinds += _kind(text, tag, kinds[-1], *following)
-    return [text for text, _ in parts], kinds[1:]
+            joined.append(_Word(token.text, token.pos_))
+    words: list[_Word] = []
+    for word in joined[1:]:
+        words += _cut(word.text, word.tag)
+    return words
+
+
+def _is_suffix(text: str, before: _Word) -> bool:
+    if text in _WORDS["noun_suffixes"] and before.tag in ("NOUN", "VERB", "ADJ"):
+        return True
+    if len(text) > 1 or len(before.text) < 2 or _KINDS.get(text) == "B":
+        return False
+    return _class(before.text + text) == "n"
 
 
 @lru_cache(65536)
-def _cut(text: str, tag: str) -> tuple[tuple[str, str], ...]:
+def _cut(text: str, tag: str) -> tuple[_Word, ...]:
     """Cut a compound of two free words, or a word that no dictionary has, into parts with their tags ("": unknown)."""
     first = text[:1]
-    rest = text[1:]
-    if rest and rest in _LISTS["compounds"].get(first, ""):
-        return ((first, "VERB"), (rest, "NOUN"))
-    if not rest or text in _KINDS or _class(text):
-        return ((text, tag),)
-    noun = _class(rest) == "n" if len(rest) > 1 else rest in _FREE_NOUNS
-    if first in _WORDS["free_verbs"] and (noun or rest in _WORDS["measures"]):
-        return ((first, "VERB"), (rest, "NOUN" if noun else ""))
-    if noun and (first in _WORDS["classifiers"] | _WORDS["results"] or first in "新旧老小大热冷脏"):
-        return ((first, "ADJ"), (rest, "NOUN"))
-    acts = first in _KINDS and (rest in _WORDS["free_verbs"] or _class(rest) == "v")
-    return ((first, "ADV"), (rest, "VERB")) if acts else ((text, tag),)  # 没看
+    second = text[1:]
+    uncut = (_Word(text, tag),)
+    if not second:
+        return uncut
+    if second in _LISTS["compounds"].get(first, ""):
+        return (_Word(first, "VERB"), _Word(second, "NOUN"))
+    if text in _KINDS or _class(text):
+        return uncut
+    noun = _class(second) == "n" if len(second) > 1 else second in _FREE_NOUNS
+    if first in _WORDS["free_verbs"] and (noun or second in _WORDS["measures"]):
+        return (_Word(first, "VERB"), _Word(second, "NOUN" if noun else ""))
+    if noun and first in _MODIFIERS:
+        return (_Word(first, "ADJ"), _Word(second, "NOUN"))
+    if first in _KINDS and (second in _WORDS["free_verbs"] or _class(second) == "v"):
+        return (_Word(first, "ADV"), _Word(second, "VERB"))  # 没看
+    return uncut
 
 
-def _kind(text: str, tag: str, last: str, after: str, after_tag: str) -> str:
-    """Return the kind of a word with this tag between a word of the kind `last` and the word `after`."""
+def _find_kinds(words: Sequence[_Word]) -> str:
+    """Return the kinds of words, one character each."""
+    kinds = ""
+    last = "S"
+    for word, following in pairwise([*words, _END]):
+        last = _kind(word, last, following)
+        kinds += last
+    return kinds
+
+
+def _kind(word: _Word, last: str, following: _Word) -> str:
+    """Return the kind of a word between one of the kind `last` and the following one."""
+    text = word.text
     kind = _KINDS.get(text)
-    starts = after_tag in ("NOUN", "PROPN", "NUM", "DET")
     if not text[0].isalnum():
         return kind or "S"
-    if text in _ASPECTS or (after in _ASPECTS and last not in "VUQ"):
-        return "L" if text in _ASPECTS else "V"
-    if tag == "NOUN" and text in _WORDS["nominal"]:
+    if text in _ASPECTS:
+        return "L"
+    if following.text in _ASPECTS and last not in "VUQ":
+        return "V"
+    if word.tag == "NOUN" and text in _WORDS["nominal"]:
         return "N"  # 行动计划
-    if text in _WORDS["classifiers"] and (
-        last == "M" or (text in _WORDS["measures"] and after[:1].isalnum())
-    ):
-        return "Q"
-    for one, name in ("C", "results"), ("F", "localizers"):
-        if text in _WORDS[name] and (one == "F" or last == "V"):
-            return one
-    if kind and not (text in _WORDS["free_verbs"] and starts and kind in "BOM"):
+    if text in _WORDS["classifiers"]:
+        if last == "M" or (text in _WORDS["measures"] and following.text[:1].isalnum()):
+            return "Q"
+    if text in _WORDS["results"] and last == "V":
+        return "C"
+    if text in _WORDS["localizers"]:
+        return "F"
+    noun_follows = following.tag in ("NOUN", "PROPN", "NUM", "DET")
+    acts = noun_follows and text in _WORDS["free_verbs"]
+    if kind and not (acts and kind in "BOM"):
         return kind
-    listed = _class(text)
-    if tag in ("NOUN", "PROPN", "ADJ"):
-        return "A" if tag == "ADJ" else "N"
-    if tag not in ("VERB", "AUX", ""):
-        return (
-            "B"
-            if tag in ("ADV", "CCONJ", "SCONJ")
-            else {"n": "N", "v": "V", "a": "A"}.get(listed, "M")
-        )
-    return (
-        "N"
-        if (listed == "n" and (last in "UQHLMVN" and not starts)) or (last == "U" and len(text) > 1)
-        else "V"
-    )
+    return _kind_of_tag(word, last, noun_follows=noun_follows)
+
+
+def _kind_of_tag(word: _Word, last: str, *, noun_follows: bool) -> str:
+    """Return the kind of a word that no list has: by its tag; of a verb, the dictionary may know a noun."""
+    if word.tag in _KINDS_OF_TAGS:
+        return _KINDS_OF_TAGS[word.tag]
+    listed = _class(word.text)
+    if word.tag not in ("VERB", "AUX", ""):
+        return _KINDS_OF_CLASSES.get(listed, "M")
+    if listed == "n" and last in "UQHLMVN" and not noun_follows:
+        return "N"
+    return "N" if last == "U" and len(word.text) > 1 else "V"
 
 
 def bare_verb(text: str) -> str:
@@ -137,108 +177,133 @@ def bare_verb(text: str) -> str:
     half = text[: len(text) // 2]
     if half * 2 == text:
         return text if text in _WORDS["doubled_verbs"] else half
-    for stem, ending in (text[:-2], text[-2:]), (text[:-1], text[-1:]):
-        cut = (ending in _WORDS["results"] and not _class(text)) or ending in ("给", "在")
-        if cut and (stem in _WORDS["free_verbs"] or _class(stem) == "v"):
-            return stem
+    for length in (2, 1):
+        stem = text[:-length]
+        ending = text[-length:]
+        result = ending in _WORDS["results"] and not _class(text)
+        if result or ending in ("给", "在"):
+            if stem in _WORDS["free_verbs"] or _class(stem) == "v":
+                return stem
     return text
 
 
+# --- Rules ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
 class _Clause:
-    """The words between two punctuation marks; every index counts `texts`, `kinds` holds one character a word."""
+    """The words between two punctuation marks, and their kinds with an S behind; every index is that of a word."""
 
-    def __init__(self, texts: list[str], kinds: str) -> None:
-        self.texts, self.kinds = texts, kinds + "S"
+    texts: list[str]
+    kinds: str
 
-    def after(self, at: int, kinds: str) -> int:
+    def after(self, start: int, kinds: str) -> int:
         """Return the index behind the words of these kinds that start here."""
-        while self.kinds[at] in kinds:
-            at += 1
-        return at
+        end = start
+        while self.kinds[end] in kinds:
+            end += 1
+        return end
 
     def pairs(self) -> list[tuple[int, str]]:
         """Return (index of the noun, verb) in the order of the nouns."""
         pairs: list[tuple[int, str]] = []
         served = -1  # the verb whose object stands before it, behind 把
-        for at, kind in enumerate(self.kinds):
+        for index, kind in enumerate(self.kinds):
             if kind == "H":
-                heads, end = self.nouns_after(at + 1)
+                heads, end = self.nouns_after(index + 1)
                 served = self.kinds.find("V", end)
-                pairs += [(head, bare_verb(self.texts[served])) for head in heads if served >= 0]
-            elif (kind == "V" and at != served) or (kind == "G" and "V" not in self.kinds):
-                verb = bare_verb(self.texts[at])
-                end = self.after(at + 1, "CL")
-                if (
-                    _WORDS["no_object"].isdisjoint((verb, self.texts[at]))
-                    and self.texts[end - 1][-1] not in "在往向"
-                ):
-                    pairs += [(head, verb) for head in self.objects(verb, end)]
+                if served >= 0:
+                    verb = bare_verb(self.texts[served])
+                    pairs += [(head, verb) for head in heads]
+            elif (kind == "V" and index != served) or (kind == "G" and "V" not in self.kinds):
+                verb = bare_verb(self.texts[index])
+                pairs += [(head, verb) for head in self.objects(index, verb)]
         return sorted(pairs, key=lambda pair: pair[0])
 
-    def objects(self, verb: str, end: int) -> list[int]:
-        """Return the objects of a verb whose results and aspect end at an index."""
+    def objects(self, index: int, verb: str) -> list[int]:
+        """Return the objects behind the verb at an index, which is `verb` without result and direction."""
+        end = self.after(index + 1, "CL")
+        if not _WORDS["no_object"].isdisjoint((verb, self.texts[index])):
+            return []
+        if self.texts[end - 1][-1] in "在往向":
+            return []
         if self.kinds[end] == "U":  # a relative clause without an object: the noun after 的 is it
-            return [
-                head
-                for head in self.nouns_after(end + 1)[0]
-                if self.texts[head] not in _WORDS["adjuncts"]
-            ]
-        clausal = verb in _WORDS["clausal"]
+            heads, _ = self.nouns_after(end + 1)
+            return [head for head in heads if self.texts[head] not in _WORDS["adjuncts"]]
         if self.kinds[end : end + 2] == "KV":  # 清洗并晾干衣服
             end = self.after(end + 2, "CL")
-        heads, end = self.nouns_after(end + (self.kinds[end] == "G"), direct=clausal)
-        return (
-            [] if clausal and self.kinds[self.after(end, "BXTPR")] in "VAHJG" else heads
-        )  # 说[他病了]
+        if self.kinds[end] == "G":
+            end += 1
+        clausal = verb in _WORDS["clausal"]
+        heads, end = self.nouns_after(end, direct=clausal)
+        if clausal and self.kinds[self.after(end, "BXTPR")] in "VAHJG":
+            return []  # 说[他病了]
+        return heads
 
-    def nouns_after(self, at: int, *, direct: bool = False) -> tuple[list[int], int]:
+    def nouns_after(self, start: int, *, direct: bool = False) -> tuple[list[int], int]:
         """Return the heads of coordinated noun phrases that start here (鸡翅、西兰花和草莓), and the index after them.
 
         `direct`: the verb before may take another verb (想, 开始), which then follows at once.
         """
-        head, start = None, at
-        while (kind := self.kinds[at]) != "S":
+        head, end = self.noun_after(start, direct=direct)
+        if head is None:
+            return [], end
+        if self.kinds[end] == "K":
+            coordinated, coordinated_end = self.nouns_after(end + 1, direct=True)
+            if coordinated:
+                return [head, *coordinated], coordinated_end
+        return [head], end
+
+    def noun_after(self, start: int, *, direct: bool) -> tuple[int | None, int]:
+        """Return the head of a noun phrase that starts here, None if there is none, and the index after the phrase."""
+        head = None
+        index = start
+        while self.kinds[index] != "S":
+            kind = self.kinds[index]
+            following = self.kinds[index + 1]
             if kind == "N":
-                head = at
+                head = index
             elif kind == "U":
-                if not self.noun_follows(at + 1):
-                    head = head if self.kinds[at + 1] == "T" else None  # 看书的时候
-                    break
+                if not self.noun_follows(index + 1):
+                    return (head if following == "T" else None), index  # 看书的时候
                 head = None
             elif kind == "F" and head is not None:
-                if self.kinds[at + 1] != "U":
-                    head = head if self.texts[at] in _WORDS["after_clauses"] else None
-                    break
+                if following != "U":
+                    clausal = self.texts[index] in _WORDS["after_clauses"]
+                    return (head if clausal else None), index
             elif kind not in "MQART" or head is not None:
-                if (jump := self.clause_end(at, start, direct)) is None:
+                clause_end = self.clause_end(index, start, direct=direct)
+                if clause_end is None:
                     break
-                at, head = jump, None
-            at += 1
-        heads = [] if head is None else [head]
-        others, end = (
-            self.nouns_after(at + 1, direct=True) if heads and self.kinds[at] == "K" else ([], at)
-        )
-        return heads + others, end if others else at
+                index = clause_end
+                head = None
+            index += 1
+        return head, index
 
-    def clause_end(self, at: int, start: int, direct: bool) -> int | None:
-        """Return the index of the 的 that closes a relative clause beginning here; None if it has none."""
-        end = self.kinds.find("U", at + 1)
-        inside = self.kinds[at:end]
-        if end < 0 or not self.noun_follows(end + 1) or self.kinds[at] in "KO":
+    def clause_end(self, index: int, start: int, *, direct: bool) -> int | None:
+        """Return the index of the 的 that closes a relative clause beginning here; None if it has none.
+
+        The noun phrase starts at `start`.
+        """
+        end = self.kinds.find("U", index + 1)
+        inside = self.kinds[index:end]
+        if end < 0 or not self.noun_follows(end + 1) or self.kinds[index] in "KO":
             return None
-        if (
-            direct and at == start and self.kinds[self.after(at, "BX")] in "VPHG"
-        ) or "是" in self.texts[at:end]:
-            return None  # 想[尽量控制自己的情绪]
-        if at == start and inside[0] == "V" and inside[-1] == "R":
-            return None  # 调整自己的心态
-        if self.kinds[at] in "PB" and set(inside) <= set("PBRNTF"):
+        if "是" in self.texts[index:end]:
+            return None
+        if index == start:
+            if direct and self.kinds[self.after(index, "BX")] in "VPHG":
+                return None  # 想[尽量控制自己的情绪]
+            if inside[0] == "V" and inside[-1] == "R":
+                return None  # 调整自己的心态
+        if self.kinds[index] in "PB" and set(inside) <= set("PBRNTF"):
             return end  # 别人对我的看法
+        if self.kinds[index - 1] not in "RN":
+            return end
         # A subject stands before: its verb must reach the 的 without an object of its own.
-        reaches = (
-            inside[-1] in "VCLA" and inside.count("V") <= 1 and ("N" not in inside or "P" in inside)
-        )
-        return end if self.kinds[at - 1] not in "RN" or reaches else None
+        if inside[-1] not in "VCLA" or inside.count("V") > 1:
+            return None
+        return end if "N" not in inside or "P" in inside else None
 
-    def noun_follows(self, at: int) -> bool:
-        return self.kinds[self.after(at, "MQARTB")] == "N"
+    def noun_follows(self, index: int) -> bool:
+        return self.kinds[self.after(index, "MQARTB")] == "N"

@@ -52,58 +52,64 @@ def english_pairs(doc: Doc) -> list[VerbNounPair]:
     The labels are those of Universal Dependencies or of spaCy's official English models. Raises MissingExtraError
     without lemminflect.
     """
-    pairs = {}
+    pairs: dict[tuple[int, int], VerbNounPair] = {}
     for verb in doc:
-        if verb.pos_ == "VERB" or (verb.pos_ == "AUX" and verb.dep_ not in _AUXILIARIES):
-            if (lemma := verb_lemma(verb.text, verb.tag_ in ("VB", "VBP"))) in _OBJECTLESS:
-                continue
-            particles = [child.text.lower() for child in verb.children if _is_particle(child)]
-            name = " ".join([lemma, *particles[:1]])
-            for noun in _objects(verb):
-                if (
-                    noun.pos_ not in ("NOUN", "PROPN")
-                    or (bare := noun_lemma(noun.text).lower()) in _PRONOUNS
-                ):
-                    continue
-                if bare not in _TIMES or not any(
-                    child.text.lower() in _TIME_MARKS for child in noun.children
-                ):
-                    pairs[noun.i, verb.i] = VerbNounPair(
-                        name, noun_lemma(noun.text, noun.pos_ == "PROPN")
-                    )
-    return [pairs[place] for place in sorted(pairs)]
+        if verb.pos_ != "VERB" and (verb.pos_ != "AUX" or verb.dep_ in _AUXILIARIES):
+            continue
+        lemma = verb_lemma(verb.text, verb.tag_ in ("VB", "VBP"))
+        if lemma in _OBJECTLESS:
+            continue
+        particles = [child.text.lower() for child in verb.children if _is_particle(child)]
+        name = " ".join([lemma, *particles[:1]])
+        for noun in _objects(verb):
+            if _is_thing(noun):
+                proper = noun.pos_ == "PROPN"
+                pairs[noun.i, verb.i] = VerbNounPair(name, noun_lemma(noun.text, proper))
+    return [pair for _, pair in sorted(pairs.items())]
 
 
 def _is_particle(child: Token) -> bool:
-    missed = (
-        child.dep_ == "advmod"
-        and child.i > child.head.i
-        and child.text.lower() in _PARTICLE_ADVERBS
-    )
-    return child.dep_ in _PARTICLES or (missed and not child.n_lefts and not child.n_rights)
+    if child.dep_ in _PARTICLES:
+        return True
+    missed = child.dep_ == "advmod" and child.text.lower() in _PARTICLE_ADVERBS
+    return missed and child.i > child.head.i and not child.n_lefts and not child.n_rights
+
+
+def _is_thing(noun: Token) -> bool:
+    """Say whether an object is a noun that neither stands for another nor says when."""
+    if noun.pos_ not in ("NOUN", "PROPN"):
+        return False
+    lemma = noun_lemma(noun.text).lower()
+    if lemma in _TIMES:
+        return not any(child.text.lower() in _TIME_MARKS for child in noun.children)
+    return lemma not in _PRONOUNS
 
 
 def _objects(verb: Token) -> list[Token]:
     """Return the verb's own objects; else a coordinated verb's, its relative clause's noun, or a receiver."""
-    nouns = _own_objects(verb)
-    if not nouns and verb.dep_ == "conj" and verb.head.pos_ == "VERB":  # "wash the dishes and dry"
-        nouns = [noun for noun in _own_objects(verb.head) if noun.i > verb.i]
-    if not nouns:  # "wash and dry the dishes"
-        joined = [child for child in verb.children if child.dep_ == "conj" and child.pos_ == "VERB"]
-        between = [token.pos_ for one in joined[:1] for token in verb.doc[verb.i + 1 : one.i]]
-        nouns = _own_objects(joined[0]) if between and set(between) <= {"CCONJ", "PUNCT"} else []
-    nouns = (
-        nouns
-        or _relative_object(verb)
-        or [child for child in verb.children if child.dep_ in _RECEIVERS]
-    )
-    for (
-        noun
-    ) in nouns:  # grows during the loop; a coordinated noun with a subject or an object is a clause
-        nouns += [
-            c for c in noun.children if c.dep_ == "conj" and not _has(c, _OBJECTS | _SUBJECTS)
-        ]
+    nouns = _own_objects(verb) or _shared_objects(verb) or _relative_object(verb)
+    if not nouns:
+        nouns = [child for child in verb.children if child.dep_ in _RECEIVERS]
+    for noun in nouns:  # grows during the loop
+        for child in noun.children:
+            # A coordinated noun with a subject or an object is a clause.
+            if child.dep_ == "conj" and not _has(child, _OBJECTS | _SUBJECTS):
+                nouns.append(child)
     return nouns
+
+
+def _shared_objects(verb: Token) -> list[Token]:
+    """Return the objects of a coordinated verb that are this one's too."""
+    if verb.dep_ == "conj" and verb.head.pos_ == "VERB":  # "wash the dishes and dry"
+        nouns = [noun for noun in _own_objects(verb.head) if noun.i > verb.i]
+        if nouns:
+            return nouns
+    for child in verb.children:
+        if child.dep_ == "conj" and child.pos_ == "VERB":  # "wash and dry the dishes"
+            between = {token.pos_ for token in verb.doc[verb.i + 1 : child.i]}
+            joined = between and between <= {"CCONJ", "PUNCT"}
+            return _own_objects(child) if joined else []
+    return []
 
 
 def _own_objects(verb: Token) -> list[Token]:
@@ -121,22 +127,19 @@ def _relative_object(verb: Token) -> list[Token]:
         if clause.dep_ not in ("xcomp", "ccomp") or head.pos_ != "VERB" or _has(head, _OBJECTS):
             break
         clause = head
+    if clause.dep_ not in _RELATIVES or noun_lemma(clause.head.text) in _ADVERBIAL_HEADS:
+        return []
     subject = next((child for child in clause.children if child.dep_ in _SUBJECTS), None)
-    if (
-        clause.dep_ not in _RELATIVES
-        or subject is None
-        or noun_lemma(clause.head.text) in _ADVERBIAL_HEADS
-    ):
+    if subject is None:
         return []
     if subject.text.lower() in _RELATIVE_PRONOUNS and not _has(clause, _OBJECTS):
         return []
     # A clause is the object, or a preposition is left over: "the recipe you told me about".
-    after = [child for child in verb.children if child.i > verb.i]
-    bare = any(
-        c.dep_ in ("xcomp", "ccomp") or (c.tag_ == "IN" and not c.n_lefts and not c.n_rights)
-        for c in after
-    )
-    return [] if bare else [clause.head]
+    for child in verb.children:
+        preposition = child.tag_ == "IN" and not child.n_lefts and not child.n_rights
+        if child.i > verb.i and (preposition or child.dep_ in ("xcomp", "ccomp")):
+            return []
+    return [clause.head]
 
 
 def _has(token: Token, labels: frozenset[str]) -> bool:
@@ -147,23 +150,11 @@ def _has(token: Token, labels: frozenset[str]) -> bool:
 
 REMEMBERED = 65_536  # words; enough for a large split, and a bound for hostile text
 
-_NOUNS = {
-    word: word
-    for word in [
-        "thanks",
-        "pants",
-        "trousers",
-        "sunglasses",
-        "maths",
-        "people",
-        "media",
-        "data",
-        "dice",
-    ]
-}
-_NOUNS |= {"leaves": "leaf", "selfies": "selfie", "hoodies": "hoodie"}  # lemminflect gives "selfy"
+# Words that are no plural, and plurals of which lemminflect gives another singular ("selfy").
+_NO_PLURALS = _words("thanks pants trousers sunglasses maths people media data dice")
+_SINGULARS = {"leaves": "leaf", "selfies": "selfie", "hoodies": "hoodie"}
 # Forms whose first reading in a dictionary is not the one that takes an object.
-_VERBS = {
+_INFINITIVES = {
     "lay": "lay",
     "n't": "not",
     "'ve": "have",
@@ -180,9 +171,12 @@ def noun_lemma(word: str, proper: bool = False) -> str:
     if proper:
         return word
     word = word.lower()
-    if word in _NOUNS or word.endswith("ss"):  # "hostess" is no plural, known or not
-        return _NOUNS.get(word, word)
-    return str((_lemminflect().getLemma(word, upos="NOUN") or [word])[0])
+    if word in _NO_PLURALS or word.endswith("ss"):  # "hostess" is no plural, known or not
+        return word
+    if word in _SINGULARS:
+        return _SINGULARS[word]
+    lemmas = _lemminflect().getLemma(word, upos="NOUN")
+    return str(lemmas[0]) if lemmas else word
 
 
 @lru_cache(REMEMBERED)
@@ -192,12 +186,13 @@ def verb_lemma(word: str, finite_or_base: bool = False) -> str:
     `finite_or_base`: the tagger says infinitive or present (VB, VBP); then "saw" is to saw, not to see.
     """
     word = word.lower()
-    if word in _VERBS:
-        return _VERBS[word]
-    known = _lemminflect().getAllLemmas(word, upos="VERB").get("VERB", ())
-    if finite_or_base and word in known:
+    if word in _INFINITIVES:
+        return _INFINITIVES[word]
+    lemmas = _lemminflect().getAllLemmas(word, upos="VERB").get("VERB", ())
+    if finite_or_base and word in lemmas:
         return word
-    return str((known or _lemminflect().getLemma(word, upos="VERB") or [word])[0])
+    lemmas = lemmas or _lemminflect().getLemma(word, upos="VERB")
+    return str(lemmas[0]) if lemmas else word
 
 
 def _lemminflect() -> Any:

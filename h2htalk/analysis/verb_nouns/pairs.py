@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,7 +61,8 @@ class VerbGroup:
 
 def count_pairs(pairs: Iterable[VerbNounPair] | Counter[VerbNounPair]) -> list[PairCount]:
     """Count pairs, or sort their counts: by count descending, then verb and noun ascending."""
-    return sorted((PairCount(*pair, count) for pair, count in Counter(pairs).items()), key=_rank)
+    counts = [PairCount(*pair, count) for pair, count in Counter(pairs).items()]
+    return sorted(counts, key=_rank)
 
 
 def top_verbs(counts: Iterable[PairCount], pairs: int = 50) -> list[VerbGroup]:
@@ -72,7 +74,10 @@ def top_verbs(counts: Iterable[PairCount], pairs: int = 50) -> list[VerbGroup]:
     nouns: dict[str, list[PairCount]] = {}
     for count in sorted(counts, key=_rank)[:pairs]:
         nouns.setdefault(count.verb, []).append(count)
-    groups = [VerbGroup(verb, sum(n.count for n in of), tuple(of)) for verb, of in nouns.items()]
+    groups = []
+    for verb, of_verb in nouns.items():
+        total = sum(noun.count for noun in of_verb)
+        groups.append(VerbGroup(verb, total, tuple(of_verb)))
     return sorted(groups, key=lambda group: (-group.count, group.verb))
 
 
@@ -133,12 +138,13 @@ def _read_model(source: str) -> ParserModel:
         raise ConfigError(
             f"--spacy-model {quoted(source)}: no readable meta.json in {folder}"
         ) from error
-    language, name, version = (meta.get(key) for key in ("lang", "name", "version"))
-    if not all(isinstance(text, str) and text for text in (language, name, version)):
+    texts = [meta.get(key) for key in ("lang", "name", "version")]
+    if not all(isinstance(text, str) and text for text in texts):
         raise ConfigError(
             f"--spacy-model {quoted(source)}: its meta.json lacks lang, name or version"
         )
-    return ParserModel(source, str(language), f"{language}_{name}", str(version))
+    language, name, version = map(str, texts)
+    return ParserModel(source, language, f"{language}_{name}", version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,27 +171,42 @@ def choose_processes(jobs: Sequence[PairJob], processes: int | None) -> int:
     """Choose how many processes parse the jobs; for None the usable cores, or 1 where there is little to parse."""
     if processes is not None and processes < 1:
         raise ConfigError(f"--processes is {processes}; it must be 1 or more")
-    words = sum(sum(map(len, job.texts)) / find_language(job.language).word_length for job in jobs)
-    return processes or (usable_cores() if words >= WORTH_PROCESSES else 1)
+    if processes is not None:
+        return processes
+    words = 0.0
+    for job in jobs:
+        characters = sum(map(len, job.texts))
+        words += characters / find_language(job.language).word_length
+    return usable_cores() if words >= WORTH_PROCESSES else 1
 
 
 def make_chunks(jobs: Sequence[PairJob]) -> Iterator[Chunk]:
     """Split each job's distinct pieces into chunks of at most 200: by how often they occur, then in text order."""
     for number, job in enumerate(jobs):
-        occurring: dict[int, list[str]] = {}
-        for piece, times in Counter(piece for text in job.texts for piece in pieces(text)).items():
-            occurring.setdefault(times, []).append(piece)
-        for times, of_times in sorted(occurring.items()):
-            part: list[str] = []
-            for piece in of_times:
-                part.append(piece)
-                if (
-                    len(part) == CHUNK_PIECES
-                    or sum(map(len, part)) >= CHUNK_CHARACTERS
-                    or piece is of_times[-1]
-                ):
-                    yield Chunk(number, tuple(part), times, job.language, job.model)
-                    part = []
+        occurrences: Counter[str] = Counter()
+        for text in job.texts:
+            occurrences.update(pieces(text))
+        by_times: dict[int, list[str]] = {}
+        for piece, times in occurrences.items():
+            by_times.setdefault(times, []).append(piece)
+        for times, of_times in sorted(by_times.items()):
+            for chunk in _divide(of_times):
+                yield Chunk(number, chunk, times, job.language, job.model)
+
+
+def _divide(distinct_pieces: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Divide pieces into chunks, each of which ends with 200 pieces or with 40,000 characters."""
+    chunk: list[str] = []
+    characters = 0
+    for piece in distinct_pieces:
+        chunk.append(piece)
+        characters += len(piece)
+        if len(chunk) == CHUNK_PIECES or characters >= CHUNK_CHARACTERS:
+            yield tuple(chunk)
+            chunk = []
+            characters = 0
+    if chunk:
+        yield tuple(chunk)
 
 
 def count_chunk(chunk: Chunk) -> Counter[VerbNounPair]:
@@ -206,12 +227,11 @@ def count_texts(
     """
     chunks = list(make_chunks(jobs))
     totals = [Counter[VerbNounPair]() for _ in jobs]
+    total_pieces = sum(len(chunk.pieces) for chunk in chunks)
     processes = min(processes, len(chunks))
     with ExitStack() as stack:
         mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map
-        progress = stack.enter_context(
-            Progress("parsing", sum(len(chunk.pieces) for chunk in chunks))
-        )
+        progress = stack.enter_context(Progress("parsing", total_pieces))
         for chunk, counts in zip(chunks, mapped(count, chunks), strict=True):
             totals[chunk.job].update(counts)
             progress.advance(count=len(chunk.pieces))
@@ -242,6 +262,6 @@ def iter_pairs(
             stack.enter_context(use_ops("numpy", use_blis=False))
         load_parser(language, model)
     # An object is in the same turn and line as its verb.
-    lines = (piece for text in texts for piece in pieces(text))
+    lines = chain.from_iterable(map(pieces, texts))
     for doc in parse(lines, language, model=model):
         yield from rules(doc)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import matplotlib as mpl
@@ -54,22 +55,23 @@ HOSTILE = (
 
 def shown_texts(figure: Figure) -> list[Text]:
     """Every piece of text that the figure shows; matplotlib holds more than it draws."""
-    found = list(figure.texts)
+    texts = list(figure.texts)
     for axes in figure.axes:
-        found += axes.texts
+        texts += axes.texts
         if not axes.axison:
             continue
         legend = axes.get_legend()
         if legend:
-            found += legend.get_texts()
-        found += [child for child in axes.get_children() if isinstance(child, Text)]  # titles
+            texts += legend.get_texts()
+        texts += [child for child in axes.get_children() if isinstance(child, Text)]  # titles
         for axis in (axes.xaxis, axes.yaxis):
+            texts.append(axis.label)
             low, high = sorted(axis.get_view_interval())
-            found += [axis.label]
-            found += [
-                tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high
-            ]
-    unique = {id(text): text for text in found if text.get_visible() and text.get_text().strip()}
+            for tick in axis.get_major_ticks():
+                if low <= tick.get_loc() <= high:
+                    texts.append(tick.label1)
+    visible = [text for text in texts if text.get_visible() and text.get_text().strip()]
+    unique = {id(text): text for text in visible}
     return list(unique.values())
 
 
@@ -79,21 +81,23 @@ def words_of(figure: Figure) -> list[str]:
 
 def made_groups(language: str = "en", verbs: int = 12) -> list[VerbGroup]:
     verb, noun = ("make", "tea") if language == "en" else ("泡", "茶")
-    counts = {(v, n): 60 // (1 + v) + 4 - n for v in range(verbs) for n in range(3)}
-    return top_verbs(
-        PairCount(f"{verb}{v}", f"{noun}{n}", count) for (v, n), count in counts.items()
-    )
+    counts = []
+    for verb_number in range(verbs):
+        for noun_number in range(3):
+            count = 60 // (1 + verb_number) + 4 - noun_number
+            counts.append(PairCount(f"{verb}{verb_number}", f"{noun}{noun_number}", count))
+    return top_verbs(counts)
 
 
 def made_lengths(language: str = "en", count: int = 60) -> Lengths:
     word = "tea " if language == "en" else "我们喝茶。"
-    sides: tuple[Side, ...] = ("instruction", "response")
-    subtasks = ("dialogue_base", "itinerary_basic")
-    texts = [
-        SideText(f"s{i}", subtasks[i % 2], language, "joy", side, word * (1 + i * (2 - place)))  # type: ignore[arg-type]
-        for i in range(count)
-        for place, side in enumerate(sides)
-    ]
+    texts = []
+    for number in range(count):
+        subtask = "itinerary_basic" if number % 2 else "dialogue_base"
+        words_of_side: dict[Side, int] = {"instruction": 1 + 2 * number, "response": 1 + number}
+        for side, words in words_of_side.items():
+            text = SideText(f"s{number}", subtask, language, "joy", side, word * words)  # type: ignore[arg-type]
+            texts.append(text)
     return measure_lengths(texts)
 
 
@@ -103,12 +107,11 @@ def made_summary(n: int, mean: float, median: float) -> LengthSummary:
 
 def made_coverage(emotions: int, count: int = 1, name: str = "emotion") -> Coverage:
     names = tuple(f"{name}_{chr(97 + i % 26)}{'x' * (i // 26)}" for i in range(emotions))
-    cells = {
-        (name, complexity, interaction): count * row * (place % 3)
-        for row, name in enumerate(names)
-        for complexity in COMPLEXITIES
-        for place, interaction in enumerate(INTERACTIONS)
-    }
+    cells = {}
+    for row, emotion in enumerate(names):
+        for complexity in COMPLEXITIES:
+            for column, interaction in enumerate(INTERACTIONS):
+                cells[emotion, complexity, interaction] = count * row * (column % 3)
     return Coverage(dict.fromkeys(names, 1), cells)
 
 
@@ -172,9 +175,9 @@ def test_all_text_lies_on_the_page_and_none_is_too_small(language: Language) -> 
     ],
 )
 def test_nothing_to_draw_is_one_calm_sentence(figure: object, sentence: str) -> None:
-    drawn = figure()  # type: ignore[operator]
-    assert words_of(drawn) == [sentence]
-    assert render(drawn).any()
+    calm_figure = figure()  # type: ignore[operator]
+    assert words_of(calm_figure) == [sentence]
+    assert render(calm_figure).any()
 
 
 def test_hostile_words_are_drawn_and_reach_no_markup(tmp_path: Path) -> None:
@@ -189,18 +192,16 @@ def test_hostile_words_are_drawn_and_reach_no_markup(tmp_path: Path) -> None:
         assert not any(t.get_parse_math() for t in figure.findobj(Text) if "$" in t.get_text())  # type: ignore[attr-defined]
     # Hostile words reach no markup.
     pairs = [PairCount(word, word, 9) for word in HOSTILE]
-    svg = style.save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(
-        encoding="utf-8"
-    )
+    paths = style.save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")
+    svg = paths[0].read_text(encoding="utf-8")
     assert "<script" not in svg
     assert "--" not in "".join(re.findall(r"<!--(.*?)-->", svg))
 
 
 def test_areas_and_cells_show_counts_and_what_is_left_out() -> None:
-    figure = draw_sunburst(
-        made_groups(verbs=16) + top_verbs([PairCount(f"v{i}", "n", 1) for i in range(6)])
-    )
-    assert any("Not drawn: 2 verbs with 2 pairs" in said for said in words_of(figure))
+    rare = [PairCount(f"v{i}", "n", 1) for i in range(6)]
+    figure = draw_sunburst(made_groups(verbs=16) + top_verbs(rare))
+    assert any("Not drawn: 2 verbs with 2 pairs" in text for text in words_of(figure))
     # Areas of the rings are proportional to counts.
     figure = draw_sunburst(top_verbs([PairCount("make", "tea", 30), PairCount("read", "book", 10)]))
     turns = [(w.theta2 - w.theta1) for w in figure.axes[0].patches]  # type: ignore[attr-defined]
@@ -210,9 +211,9 @@ def test_areas_and_cells_show_counts_and_what_is_left_out() -> None:
     figure = draw_coverage(coverage)
     hatched = [patch for patch in figure.axes[0].patches if patch.get_hatch()]
     assert len(hatched) == sum(count == 0 for count in coverage.cells.values())
-    numbers = [said for said in words_of(figure) if said.replace(",", "").isdigit()]
+    numbers = [text for text in words_of(figure) if text.replace(",", "").isdigit()]
     assert sorted(numbers) == sorted(f"{count:,}" for count in coverage.cells.values() if count)
-    assert any(said == "Hatched: no scenario." for said in words_of(figure))
+    assert "Hatched: no scenario." in words_of(figure)
 
 
 def test_thousands_of_emotions_make_a_figure_of_one_page_and_what_is_left_is_counted() -> None:
@@ -225,11 +226,11 @@ def test_thousands_of_emotions_make_a_figure_of_one_page_and_what_is_left_is_cou
         draw_length_deciles(summaries, "pieces", "emotion"),
     ):
         assert figure.get_figheight() < 9
-        assert any("1,860" in said for said in words_of(figure))
+        assert any("1,860" in text for text in words_of(figure))
 
 
 def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
-    own = {
+    parameters = {
         "font.size": 30,
         "text.usetex": True,
         "axes.facecolor": "red",
@@ -239,11 +240,11 @@ def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
     lengths = made_lengths()
 
     def files(folder: Path) -> list[bytes]:
-        drawn = draw_lengths(lengths.histograms, lengths.summaries)
-        return [path.read_bytes() for path in style.save_figure(drawn, folder, "lengths")]
+        figure = draw_lengths(lengths.histograms, lengths.summaries)
+        return [path.read_bytes() for path in style.save_figure(figure, folder, "lengths")]
 
     expected = files(tmp_path / "a")
-    with mpl.rc_context(own):
+    with mpl.rc_context(parameters):
         before = dict(mpl.rcParams)
         assert files(tmp_path / "b") == expected
         assert dict(mpl.rcParams) == before
@@ -252,8 +253,27 @@ def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
 def two_bytes(encoding: str, first: int, last: int) -> set[int]:
     """The characters that a two-byte encoding has between two leading bytes."""
     trails = [*range(0x40, 0x7F), *range(0xA1, 0xFF)]
-    codes = (bytes([lead, trail]) for lead in range(first, last + 1) for trail in trails)
-    return {ord(text) for code in codes if (text := code.decode(encoding, "ignore")) > "\x7f"}
+    characters = set()
+    for lead, trail in product(range(first, last + 1), trails):
+        text = bytes([lead, trail]).decode(encoding, "ignore")
+        if text > "\x7f":
+            characters.add(ord(text))
+    return characters
+
+
+def test_the_style_file_has_the_colours_fonts_and_sizes_that_the_charts_use() -> None:
+    with style.figure_style():
+        parameters = dict(mpl.rcParams)
+    assert parameters["font.family"] == list(style.FAMILIES)
+    expected = {
+        "text.color": style.INK,
+        "axes.edgecolor": style.QUIET,
+        "xtick.color": style.QUIET,
+        "hatch.color": style.LINE,
+        "font.size": style.BODY,
+        "legend.fontsize": style.SMALL,
+    }
+    assert {name: parameters[name] for name in expected} == expected
 
 
 def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
@@ -272,17 +292,17 @@ def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
 def test_every_character_of_a_label_has_a_glyph_and_a_shortened_label_fits(
     text: str, room: float
 ) -> None:
-    one = style.label(text)
-    assert set(map(ord, one)) <= style.find_font("en").covers | style.find_font("zh").covers
-    short = style.shortened(one, room, 7)
-    if short != one:
+    label = style.label(text)
+    assert set(map(ord, label)) <= style.find_font("en").covers | style.find_font("zh").covers
+    short = style.shortened(label, room, 7)
+    if short != label:
         assert short.endswith("…")
         assert style.width_of(short, 7) <= room
 
 
-@pytest.mark.parametrize(("text", "shown"), table("analysis", "labels"))
-def test_what_no_font_has_becomes_one_dot_and_controls_do_nothing(text: str, shown: str) -> None:
-    assert style.label(text) == shown
+@pytest.mark.parametrize(("text", "label"), table("analysis", "labels"))
+def test_what_no_font_has_becomes_one_dot_and_controls_do_nothing(text: str, label: str) -> None:
+    assert style.label(text) == label
 
 
 @pytest.fixture(scope="module")
@@ -315,6 +335,6 @@ def test_three_files_hold_their_fonts_and_no_dates(saved: list[Path]) -> None:
         zlib.decompressobj().decompress(s)
         for s in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.S)
     ]
-    whole = pdf + b"".join(streams)
-    assert b"/CIDFontType2" in whole
-    assert b"/Type3" not in whole
+    content = pdf + b"".join(streams)
+    assert b"/CIDFontType2" in content
+    assert b"/Type3" not in content

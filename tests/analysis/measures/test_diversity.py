@@ -126,9 +126,9 @@ Tokens = list[str]
 def nltk_scores(texts: list[Tokens]) -> list[float]:
     return [
         sentence_bleu(
-            texts[:place] + texts[place + 1 :], text, (0.25,) * 4, smoothing_function=METHOD1
+            texts[:index] + texts[index + 1 :], text, (0.25,) * 4, smoothing_function=METHOD1
         )
-        for place, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
 
 
@@ -155,14 +155,14 @@ def tagged(*tags: Three) -> list[Scenario]:
 
 def test_cells_and_evenness_of_combinations() -> None:
     calm: Three = ("calm", "basic", "casual")
-    found = diversity.coverage(
+    grid = diversity.coverage(
         tagged(("sad", "advanced", "memory"), calm, calm, ("awed", "basic", "casual"))
     )
-    assert list(found.emotions.items()) == [("calm", 2), ("awed", 1), ("sad", 1)]
-    assert len(found.cells) == 3 * 3 * 3
-    assert found.filled == 3
-    assert (found.cells[calm], found.cells["sad", "advanced", "memory"]) == (2, 1)
-    assert list(found.cells)[1] == ("calm", "basic", "emotional_support")
+    assert list(grid.emotions.items()) == [("calm", 2), ("awed", 1), ("sad", 1)]
+    assert len(grid.cells) == 3 * 3 * 3
+    assert grid.filled == 3
+    assert (grid.cells[calm], grid.cells["sad", "advanced", "memory"]) == (2, 1)
+    assert list(grid.cells)[1] == ("calm", "basic", "emotional_support")
     # Shares 1/2, 1/4, 1/4 over a grid of 9: 1.5 ln 2 / ln 9.
     tags: list[Three] = [("calm", "basic", "casual")] * 2
     tags += [("calm", "basic", "memory"), ("calm", "advanced", "memory")]

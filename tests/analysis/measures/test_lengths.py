@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.measures.lengths import MEASURES, Histogram, measure_lengths, text_lengths
+from h2htalk.analysis.measures.lengths import (
+    MEASURES,
+    Histogram,
+    Lengths,
+    measure_lengths,
+    text_lengths,
+)
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
+from h2htalk.data.scenario import ScheduleEntry, Turn
 from h2htalk.data.splits import load_split
 from support.tables import table
 
@@ -32,8 +40,8 @@ def responses(texts: Sequence[str], language: Language = "en") -> list[SideText]
     return [side_text(text, "response", language) for text in texts]
 
 
-def histogram_of(found: Sequence[Histogram], measure: str) -> Histogram:
-    (histogram,) = (h for h in found if (h.measure, h.side) == (measure, "response"))
+def histogram_of(lengths: Lengths, measure: str) -> Histogram:
+    (histogram,) = (h for h in lengths.histograms if (h.measure, h.side) == (measure, "response"))
     return histogram
 
 
@@ -57,13 +65,15 @@ def test_each_measure_counts_its_unit(
 
 def test_a_summary_is_numpys_arithmetic() -> None:
     lengths = [1, 1, 2, 3, 5, 8, 13, 40]
-    found = measure_lengths(responses(["word " * n for n in lengths])).summaries
-    (summary,) = (s for s in found if (s.measure, s.group) == ("pieces", "all"))
+    texts = ["word " * length for length in lengths]
+    (summary,) = measure_lengths(responses(texts)).of_all_texts("pieces")
     assert summary.n == 8
     assert summary.mean == statistics.mean(lengths)
     assert summary.median == 4.0
-    assert summary.deciles == pytest.approx([np.percentile(lengths, 10 * d) for d in range(1, 10)])
-    assert (summary.minimum, summary.maximum) == (1, 40)
+    deciles = np.percentile(lengths, range(10, 100, 10))
+    assert summary.deciles == pytest.approx(deciles)
+    assert summary.minimum == 1
+    assert summary.maximum == 40
 
 
 def test_every_group_is_summarised_on_each_side() -> None:
@@ -73,8 +83,8 @@ def test_every_group_is_summarised_on_each_side() -> None:
         side_text("一起", language="zh", subtask="dialogue_base", emotion="calm"),
         side_text("three little words", "response", subtask="dialogue_base", emotion="awe"),
     ]
-    found = measure_lengths(texts, letters)
-    groups = [(s.side, s.group, s.name, s.n) for s in found.summaries if s.measure == "pieces"]
+    lengths = measure_lengths(texts, letters)
+    groups = [(s.side, s.group, s.name, s.n) for s in lengths.summaries if s.measure == "pieces"]
     assert groups == [
         ("instruction", "all", "all", 3),
         ("instruction", "subtask", "dialogue_base", 2),  # Table 1's order
@@ -85,10 +95,9 @@ def test_every_group_is_summarised_on_each_side() -> None:
         ("response", "subtask", "dialogue_base", 1),
         ("response", "emotion", "awe", 1),
     ]
-    assert [s.measure for s in found.summaries[:4]] == list(MEASURES)
-    assert [(h.side, h.measure) for h in found.histograms] == [
-        (side, measure) for side in ("instruction", "response") for measure in MEASURES
-    ]
+    assert [s.measure for s in lengths.summaries[:4]] == list(MEASURES)
+    histograms = [(h.side, h.measure) for h in lengths.histograms]
+    assert histograms == list(product(("instruction", "response"), MEASURES))
 
 
 @pytest.mark.parametrize(
@@ -108,9 +117,8 @@ def test_bins_are_round_and_as_many_as_the_root_of_the_number_of_texts(
     texts: int, longest: int, width: int
 ) -> None:
     """176 texts had 60 bins, most of them of no text or one."""
-    histogram = histogram_of(
-        measure_lengths(responses(["x " * longest] * texts)).histograms, "pieces"
-    )
+    lengths = measure_lengths(responses(["x " * longest for _ in range(texts)]))
+    histogram = histogram_of(lengths, "pieces")
     assert histogram.edges[1] == width
     assert histogram.edges[-2] <= longest < histogram.edges[-1]
 
@@ -120,25 +128,21 @@ def test_every_text_is_in_one_bin_or_beyond(lengths: list[int]) -> None:
     def given_lengths(texts: Sequence[str]) -> list[int]:
         return lengths
 
-    histogram = histogram_of(
-        measure_lengths(responses([""] * len(lengths)), given_lengths).histograms, "tokens"
-    )
-    assert (
-        list(histogram.counts)
-        == np.histogram([n for n in lengths if n < histogram.edges[-1]], histogram.edges)[
-            0
-        ].tolist()
-    )
-    assert histogram.beyond == sum(n >= histogram.edges[-1] for n in lengths)
+    measured = measure_lengths(responses(["" for _ in lengths]), given_lengths)
+    histogram = histogram_of(measured, "tokens")
+    end = histogram.edges[-1]
+    counts, _ = np.histogram([length for length in lengths if length < end], histogram.edges)
+    assert list(histogram.counts) == counts.tolist()
+    assert histogram.beyond == sum(length >= end for length in lengths)
     assert histogram.beyond <= 0.01 * len(lengths)
 
 
 def test_an_instruction_is_the_inputs_alone() -> None:
-    raw = load_split("mini@1").scenarios
-    turns = Turn("user", "今天 好累"), Turn("companion", "抱抱")
-    schedule = ScheduleEntry("08:00", "吃早餐"), ScheduleEntry("21:30", "睡觉")
-    (model,) = (s for s in raw if s.id == "mini-en-dialogue-base-01")
-    fields = {name: getattr(model, name) for name in Scenario.__dataclass_fields__}
-    scenario = Scenario(**{**fields, "inputs": {"history": turns, "schedule": schedule}})
-    assert instruction_text(scenario) == "今天 好累\n抱抱\n08:00 吃早餐\n21:30 睡觉"
-    assert text_lengths([side_text(instruction_text(scenario), language="zh")])["pieces"] == [7]
+    turns = (Turn("user", "今天 好累"), Turn("companion", "抱抱"))
+    schedule = (ScheduleEntry("08:00", "吃早餐"), ScheduleEntry("21:30", "睡觉"))
+    model = load_split("mini@1").scenarios[0]
+    scenario = replace(model, inputs={"history": turns, "schedule": schedule})
+    text = instruction_text(scenario)
+    assert text == "今天 好累\n抱抱\n08:00 吃早餐\n21:30 睡觉"
+    lengths = text_lengths([side_text(text, language="zh")])
+    assert lengths["pieces"] == [7]

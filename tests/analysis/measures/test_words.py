@@ -34,7 +34,7 @@ DISCUSSED = {
 
 
 def counts_of(text: str, language: str = "en") -> dict[str, int]:
-    return {found.word: found.count for found in count_words([text], language)}
+    return {count.word: count.count for count in count_words([text], language)}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -77,9 +77,9 @@ def test_plurals_meet_across_texts_and_splits() -> None:
 def test_any_texts_are_counted_in_any_order(
     texts: list[str], language: str, shuffle: random.Random
 ) -> None:
-    found = count_words(texts, language)
-    assert count_words(shuffle.sample(texts, len(texts)), language) == found
-    for word in found:
+    counts = count_words(texts, language)
+    assert count_words(shuffle.sample(texts, len(texts)), language) == counts
+    for word in counts:
         assert 1 <= word.texts <= min(word.count, len(texts))
         assert word.word not in stop_words(language)
         assert 0 < len(word.word) <= LONGEST_WORD

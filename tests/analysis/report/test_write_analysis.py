@@ -16,13 +16,9 @@ import pytest
 
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.measures.words import WordCount
+from h2htalk.analysis.report.analysis_page import page_text
 from h2htalk.analysis.report.figure_specs import figure_specs
-from h2htalk.analysis.report.write_analysis import (
-    page_text,
-    replaced,
-    require_output,
-    write_analysis,
-)
+from h2htalk.analysis.report.write_analysis import replaced, require_output, write_analysis
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 from h2htalk.data.run_folder import MADE_BY
 from h2htalk.errors import ConfigError, DataError
@@ -47,9 +43,9 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def summary_of(folder: Path) -> dict[str, Any]:
-    found = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
-    return found
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert isinstance(summary, dict)
+    return summary
 
 
 def test_files_tables_and_summary_hold_what_was_counted(folder: Path, analysis: Analysis) -> None:
@@ -79,8 +75,8 @@ def test_files_tables_and_summary_hold_what_was_counted(folder: Path, analysis: 
     summary = summary_of(folder)
     assert summary["made_by"] == MADE_BY
     assert summary["splits"] == ["0123456789abcdef"]
-    made = summary["made_with"]
-    assert made["split"] == "made 1, fingerprint 0123456789abcdef, 11 of 154 scenarios, fed"
+    settings = summary["made_with"]
+    assert settings["split"] == "made 1, fingerprint 0123456789abcdef, 11 of 154 scenarios, fed"
     for key in (
         "parser zh",
         "font zh",
@@ -91,7 +87,7 @@ def test_files_tables_and_summary_hold_what_was_counted(folder: Path, analysis: 
         "h2htalk",
         "spacy",
     ):
-        assert made[key]
+        assert settings[key]
     chinese = summary["languages"]["zh"]
     assert chinese["scenarios"] == 11
     assert chinese["pairs"]["response"]["most"][0] == {"verb": "泡", "noun": "茶", "count": 1}
@@ -133,8 +129,8 @@ def test_an_earlier_analysis_is_replaced_and_what_somebody_added_stays(tmp_path:
     (tmp_path / "notes.txt").write_text("mine")
     with replaced(tmp_path) as new:
         write(new, "new", "words_en")
-    made = {"index.html": "new", "figures/words.svg": "new", "tables/words_en.csv": "new"}
-    assert files_in(tmp_path) == {**made, "notes.txt": "mine"}
+    written = {"index.html": "new", "figures/words.svg": "new", "tables/words_en.csv": "new"}
+    assert files_in(tmp_path) == {**written, "notes.txt": "mine"}
 
 
 def test_a_failure_changes_nothing_and_leaves_nothing(tmp_path: Path) -> None:
@@ -211,9 +207,10 @@ L 3 4"/>
 """
 
 
-def page(analysis: Analysis, made: Mapping[str, str] | None = None) -> str:
-    shown = figure_specs(analysis)
-    return page_text(analysis, shown, {spec.name: SVG for spec in shown}, made or {"seed": "0"})
+def page(analysis: Analysis, settings: Mapping[str, str] | None = None) -> str:
+    specs = figure_specs(analysis)
+    pictures = {spec.name: SVG for spec in specs}
+    return page_text(analysis, specs, pictures, settings or {"seed": "0"})
 
 
 class Elements(HTMLParser):
@@ -221,46 +218,46 @@ class Elements(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.tags.append((tag, dict(attrs)))
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.found if name == tag]
+        return [attributes for name, attributes in self.tags if name == tag]
 
 
 @pytest.fixture(scope="module")
-def whole() -> Analysis:
+def compared_splits() -> Analysis:
     return made_analysis(compared=True, unmeasured=("model tokens (nothing to count with)",))
 
 
 @pytest.fixture(scope="module")
-def text(whole: Analysis) -> str:
-    return page(whole)
+def text(compared_splits: Analysis) -> str:
+    return page(compared_splits)
 
 
 def test_every_figure_stands_there_with_words_a_table_and_its_files(
-    whole: Analysis, text: str
+    compared_splits: Analysis, text: str
 ) -> None:
-    shown = figure_specs(whole)
+    specs = figure_specs(compared_splits)
     elements = Elements(text)
     assert [figure["id"] for figure in elements.of("figure")] == [
-        f"figure-{one.name}" for one in shown
+        f"figure-{spec.name}" for spec in specs
     ]
-    assert len({spec.name for spec in shown}) == len(shown)
+    assert len({spec.name for spec in specs}) == len(specs)
     assert all(len(image["alt"] or "") > 20 for image in elements.of("img"))
-    assert len(elements.of("details")) == len(shown)
+    assert len(elements.of("details")) == len(specs)
     links = {link["href"] for link in elements.of("a")}
-    for spec in shown:
+    for spec in specs:
         assert f"tables/{spec.table.name}.csv" in links
         assert {f"figures/{spec.name}.{kind}" for kind in ("svg", "pdf", "png")} <= links
 
 
 def test_the_page_needs_nothing_but_itself(text: str) -> None:
     elements = Elements(text)
-    assert {tag for tag, _ in elements.found} & {
+    assert {tag for tag, _ in elements.tags} & {
         "script",
         "link",
         "iframe",
@@ -274,8 +271,8 @@ def test_the_page_needs_nothing_but_itself(text: str) -> None:
     targets = [link["href"] or "" for link in elements.of("a")]
     assert all(re.fullmatch(r"#\w+|(?:figures|tables)/\w+\.\w+", target) for target in targets)
     assert "default-src 'none'; img-src data:; style-src 'sha256-" in text
-    assert "style" not in {name for _, attributes in elements.found for name in attributes}
-    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    assert "style" not in {name for _, attributes in elements.tags for name in attributes}
+    ids = [attributes["id"] for _, attributes in elements.tags if "id" in attributes]
     assert len(set(ids)) == len(ids), "two elements of one id: a link leads to the wrong one"
     assert {target[1:] for target in targets if target.startswith("#")} <= set(ids)
     outside = re.sub(r'src="data:[^"]*"', "", text)

@@ -31,7 +31,7 @@ def doc(tagged: str) -> Doc:
     return Doc(
         Vocab(),
         words=[word for word, _, _ in words],
-        spaces=[False] * len(words),
+        spaces=[False for _ in words],
         pos=[TAGS.get(tag, "PUNCT") for _, _, tag in words],
     )
 

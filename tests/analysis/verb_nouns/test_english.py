@@ -46,7 +46,7 @@ KINDS |= {
 def tree(written: str) -> Doc:
     """A tree made by hand: `word/tag/label/head`, the head as the place of a word, counted from 1; a root's is 0."""
     rows = [part.split("/") for part in written.split()]
-    heads = [int(row[3]) - 1 if row[3] != "0" else place for place, row in enumerate(rows)]
+    heads = [int(row[3]) - 1 if row[3] != "0" else index for index, row in enumerate(rows)]
     kinds = [KINDS[row[1]] if row[1] in KINDS else KINDS[row[1][:2]] for row in rows]
     words, tags, labels = ([row[column] for row in rows] for column in range(3))
     return Doc(VOCAB, words=words, tags=tags, pos=kinds, heads=heads, deps=labels)
@@ -80,7 +80,7 @@ def test_texts_are_a_stream_and_lists_are_read_to_their_end() -> None:
     first = next(iter_pairs(texts(), "en"))
     assert (first.verb, first.noun) == ("feed", "cat")
     # Each noun joined to the one before: as deep as the list is long.
-    items = " ".join(f"and/CC/cc/{place} ducks/NNS/conj/{place - 2}" for place in range(4, 2000, 2))
+    items = " ".join(f"and/CC/cc/{word} ducks/NNS/conj/{word - 2}" for word in range(4, 2000, 2))
     assert pairs(tree(f"feed/VB/ROOT/0 ducks/NNS/obj/1 {items}")) == ["feed duck"] * 999
 
 
@@ -109,7 +109,7 @@ def trees(draw: st.DrawFn) -> Doc:
         draw(st.lists(st.sampled_from(choices.split()), min_size=size, max_size=size))
         for choices in (WORDS, TAGS, LABELS)
     ]
-    heads = [draw(st.integers(0, place)) for place in range(size)]
+    heads = [draw(st.integers(0, index)) for index in range(size)]
     if draw(st.booleans()):
         heads = [size - 1 - head for head in reversed(heads)]
     words, tags, labels = one_of
@@ -119,10 +119,10 @@ def trees(draw: st.DrawFn) -> Doc:
 
 @given(trees())
 def test_any_tree_gives_pairs_of_its_own_words(doc: Doc) -> None:
-    found = english_pairs(doc)
-    assert found == english_pairs(doc)
+    result = english_pairs(doc)
+    assert result == english_pairs(doc)
     forms = {token.text.lower() for token in doc}
-    for pair in found:
+    for pair in result:
         assert re.fullmatch(r"\S+( \S+)?", pair.verb)
         assert pair.verb == pair.verb.lower()
         assert pair.noun.lower() in forms | {noun_lemma(form) for form in forms}

@@ -27,26 +27,25 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 from eval_pairs import main
 
 
-def test_counts_and_the_verbs_of_the_figure_are_ordered() -> None:
-    pairs = [
-        VerbNounPair(*pair.split()) for pair in ("make tea", "call mom", "make bed", "make tea")
-    ]
+def test_pairs_are_counted_the_most_frequent_first_equal_ones_by_name() -> None:
+    texts = ["make tea", "call mom", "make bed", "make tea"]
+    pairs = [VerbNounPair(*text.split()) for text in texts]
     assert count_pairs(pairs) == [
         PairCount("make", "tea", 2),
         PairCount("call", "mom", 1),
         PairCount("make", "bed", 1),
     ]
-    # `have` is the more frequent verb, but only one of its pairs is drawn.
-    pairs = (
-        [VerbNounPair("have", "cake")] * 3
-        + [VerbNounPair("take", "walk")] * 2
-        + [VerbNounPair("take", "bath")] * 2
-    )
-    pairs += [VerbNounPair("have", noun) for noun in ("fun", "tea", "time", "dog")]
-    assert top_verbs(count_pairs(pairs), pairs=3) == [
-        VerbGroup("take", 4, (PairCount("take", "bath", 2), PairCount("take", "walk", 2))),
-        VerbGroup("have", 3, (PairCount("have", "cake", 3),)),
-    ]
+
+
+def test_a_verb_of_the_figure_counts_its_drawn_pairs_alone() -> None:
+    """`have` is the more frequent verb, but only one of its pairs is drawn."""
+    cake = PairCount("have", "cake", 3)
+    bath = PairCount("take", "bath", 2)
+    walk = PairCount("take", "walk", 2)
+    rare = [PairCount("have", noun, 1) for noun in ("fun", "tea", "time", "dog")]
+    take = VerbGroup("take", 4, (bath, walk))
+    have = VerbGroup("have", 3, (cake,))
+    assert top_verbs([cake, bath, walk, *rare], pairs=3) == [take, have]
 
 
 @pytest.mark.parametrize(("noun", "status"), [("cat", 0), ("dog", 1)])
@@ -57,10 +56,8 @@ def test_the_tool_fails_below(
     pytest.importorskip("spacy", reason="the analysis extra is not installed")
     pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
     path = tmp_path / "set.jsonl"
-    path.write_text(
-        json.dumps({"id": "s-1", "text": "Feed the cat.", "pairs": [["feed", noun]]}),
-        encoding="utf-8",
-    )
+    record = {"id": "s-1", "text": "Feed the cat.", "pairs": [["feed", noun]]}
+    path.write_text(json.dumps(record), encoding="utf-8")
     assert main(["--set", str(path), "--show"]) == status
     printed = capsys.readouterr().out
     assert ("missed  feed dog" in printed) == bool(status)
@@ -69,8 +66,13 @@ def test_the_tool_fails_below(
 
 def first_two_words(chunk: Chunk) -> Counter[VerbNounPair]:
     """A counter that stands in for the parser; the processes import it from here."""
-    pairs = [VerbNounPair(*piece.split()[:2]) for piece in chunk.pieces if len(piece.split()) > 1]
-    return Counter({pair: n * chunk.times for pair, n in Counter(pairs).items()})
+    counts: Counter[VerbNounPair] = Counter()
+    for piece in chunk.pieces:
+        words = piece.split()
+        if len(words) > 1:
+            pair = VerbNounPair(words[0], words[1])
+            counts[pair] += chunk.times
+    return counts
 
 
 JOBS = [
@@ -85,39 +87,45 @@ def test_the_counts_are_those_of_each_job(processes: int) -> None:
     first, empty, books = count_texts(JOBS, processes, first_two_words)
     assert first == [PairCount("make", "tea", 2), PairCount("take", "walk", 1)]
     assert empty == []
-    assert [(pair.noun, pair.count) for pair in books] == [
-        *((f"book{n}", 129) for n in range(4)),
-        *((f"book{n}", 128) for n in range(4, 7)),
-    ]
+    assert [pair.noun for pair in books] == [f"book{n}" for n in range(7)]
+    assert [pair.count for pair in books] == [129, 129, 129, 129, 128, 128, 128]
 
 
 def pipeline(folder: Path, meta: object) -> str:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "meta.json").write_text(meta if isinstance(meta, str) else json.dumps(meta))
+    text = meta if isinstance(meta, str) else json.dumps(meta)
+    (folder / "meta.json").write_text(text)
     return str(folder)
 
 
-def test_which_pipeline_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    named = pipeline(
-        tmp_path / "m", {"lang": "zh", "name": "core_web_sm", "version": "3.8.0", "more": []}
-    )
-    models = choose_models([named], ["en", "zh"])
-    assert (models["en"].source, models["en"].name) == (None, BUNDLED)
-    assert (models["zh"].source, models["zh"].name, models["zh"].version) == (
-        named,
-        "zh_core_web_sm",
-        "3.8.0",
-    )
-    # An installed package is found by its name.
-    pipeline(tmp_path / "en_made_sm", {"lang": "en", "name": "made_sm", "version": "1"})
-    (tmp_path / "en_made_sm" / "__init__.py").write_text("raise RuntimeError('read, not run')")
+def test_a_named_folder_parses_its_language_and_the_bundled_pipeline_the_others(
+    tmp_path: Path,
+) -> None:
+    meta = {"lang": "zh", "name": "core_web_sm", "version": "3.8.0", "more": []}
+    source = pipeline(tmp_path / "m", meta)
+    models = choose_models([source], ["en", "zh"])
+    assert models["en"].source is None
+    assert models["en"].name == BUNDLED
+    assert models["zh"].source == source
+    assert models["zh"].name == "zh_core_web_sm"
+    assert models["zh"].version == "3.8.0"
+
+
+def test_an_installed_package_is_known_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "en_made_sm"
+    pipeline(package, {"lang": "en", "name": "made_sm", "version": "1"})
+    (package / "__init__.py").write_text("raise RuntimeError('read, not run')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert choose_models(["en_made_sm"], ["en"])["en"].name == "en_made_sm"
-    # A pipeline of a language that the split lacks is refused.
+    models = choose_models(["en_made_sm"], ["en"])
+    assert models["en"].name == "en_made_sm"
+
+
+def test_a_pipeline_of_a_language_that_the_split_lacks_is_refused(tmp_path: Path) -> None:
     german = pipeline(tmp_path / "de", {"lang": "de", "name": "n", "version": "1"})
-    with pytest.raises(
-        ConfigError, match="is a pipeline for 'de'; the texts analysed are en and zh"
-    ):
+    message = "is a pipeline for 'de'; the texts analysed are en and zh"
+    with pytest.raises(ConfigError, match=message):
         choose_models([german], ["en", "zh"])
     chinese = pipeline(tmp_path / "zh", {"lang": "zh", "name": "n", "version": "1"})
     with pytest.raises(ConfigError, match="'zh'; the texts analysed are en"):

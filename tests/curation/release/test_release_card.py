@@ -20,8 +20,8 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard, metadata_load
 from markdown_it import MarkdownIt
 
+from h2htalk.analysis.report.analysis_page import page_text
 from h2htalk.analysis.report.figure_specs import figure_specs
-from h2htalk.analysis.report.write_analysis import page_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.curation.licences import LICENCES
 from h2htalk.curation.release.build import check_release, content_facts
