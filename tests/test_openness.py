@@ -49,7 +49,8 @@ CONTENT = {
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
     # split that runs share
     "data": 30150,  # with headings over reasoning, and the one score of early logs of Inspect
-    "detect": 45700,  # from `curation`, as is the search for all evidence in a dialogue, 270
+    # opening the heavy files of personal data and duplicates, 900
+    "detect": 46600,  # from `curation`, as is the search for all evidence in a dialogue, 270
     "integrations": 9620,  # guidelines of another layout are the same on Label Studio
     # with erased participants who join under another name, and workbooks of theirs that come back as another type
     "rounds": 52300,
