@@ -51,7 +51,8 @@ CONTENT = {
     # split that runs share; headings over reasoning, and the one score of early logs of Inspect; JSON Schemas of
     # settings files, 80; lm-eval's null, 10
     "data": 30245,
-    "detect": 45700,  # from `curation`, as is the search for all evidence in a dialogue, 270
+    # opening the heavy files of personal data and duplicates, 900
+    "detect": 46600,  # from `curation`, as is the search for all evidence in a dialogue, 270
     "integrations": 9620,  # guidelines of another layout are the same on Label Studio
     # with erased participants who join under another name, and workbooks of theirs that come back as another type
     "rounds": 52300,

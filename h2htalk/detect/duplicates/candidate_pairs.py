@@ -33,6 +33,10 @@ STRONGEST = 32  # candidates of a text
 _CHUNK = 1 << 16  # pairs compared at once
 _PENDING = 1 << 23  # pairs held before they are made distinct
 _TEXT, _SHARED = 28, 8  # bits of a pair's code: first text, second text, values that they share
+_FIRST, _SECOND = _TEXT + _SHARED, _SHARED  # by how much a code is shifted to read its texts
+_ONE_TEXT = (1 << _TEXT) - 1
+# The name in `lengths` of how long the user's side, and the companion's, must be to be compared alone.
+_LEAST_OF_SIDE = {0: "least_inputs", 1: "least_references"}
 
 
 class MappedDialogues:
@@ -46,7 +50,7 @@ class MappedDialogues:
 
     def __init__(self, parts: Iterable[Mapping[str, Any]], folder: Path | None = None) -> None:
         """Join parts (`map_part`); their texts and signatures in files of `folder`, or in memory."""
-        found = {name: [array] for name, array in map_part([], SplitIndex([], 1)).items()}
+        arrays_of_parts = {name: [array] for name, array in map_part([], SplitIndex([], 1)).items()}
         count = size = 0
         with (
             writing(folder or Path()),
@@ -58,28 +62,31 @@ class MappedDialogues:
                     "bounds": part["bounds"] + size,
                     "dialogue": part["dialogue"] + count,
                 }
-                count = count + len(arrays["language"])
-                size = size + file.write(arrays.pop("texts").tobytes())
+                count += len(arrays["language"])
+                size += file.write(arrays.pop("texts").tobytes())
                 for name, array in arrays.items():
-                    found[name].append(array)
+                    arrays_of_parts[name].append(array)
             file.flush()
-            in_memory = file.getvalue() if isinstance(file, BytesIO) else b""
-            self._texts: Any = (
-                mmap(file.fileno(), 0, access=ACCESS_READ) if folder and size else in_memory
-            )
-        joined = {name: np.concatenate(found.pop(name)) for name in [*found]}
-        self.contaminated: dict[str, Any] = dict(
-            map(json.loads, joined["contaminated"].tobytes().splitlines())
-        )
+            self._texts: Any = b""
+            if isinstance(file, BytesIO):
+                self._texts = file.getvalue()
+            elif size:
+                self._texts = mmap(file.fileno(), 0, access=ACCESS_READ)
+        joined = {name: np.concatenate(arrays_of_parts.pop(name)) for name in [*arrays_of_parts]}
+        evidence = joined["contaminated"].tobytes().splitlines()
+        self.contaminated: dict[str, Any] = dict(map(json.loads, evidence))
         order = np.lexsort((*joined["hashes"].T[::-1], joined["language"]))
-        self.language, self.hashes = joined["language"][order], joined["hashes"][order]
+        self.language = joined["language"][order]
+        self.hashes = joined["hashes"][order]
         self._safety = joined["safety"][order]
         self._quality = joined["quality"][order]
         self._bounds = joined["bounds"][order]
         owner = np.argsort(order)[joined["dialogue"]]
         rows = np.lexsort((owner, joined["key"]))
-        rows = rows[np.diff(joined["key"][rows], prepend=~joined["key"][rows[:1]]) != 0]
-        self.owner, self.folder = owner[rows], folder
+        keys = joined["key"][rows]
+        rows = rows[np.diff(keys, prepend=~keys[:1]) != 0]
+        self.owner = owner[rows]
+        self.folder = folder
         self.kinds: Any = joined["kind"][rows]
         self.values: Any = joined["values"][rows]
         if folder:
@@ -115,15 +122,18 @@ class MappedDialogues:
 
         Sizes are in bytes here, so some sides that are too short are included; `compared_texts.match` decides.
         """
-        places = np.arange(len(self))
+        numbers = np.arange(len(self))
         if len(sides) == 1:
-            name = ("least_inputs", "least_references")[sides[0]]
-            least = np.array([lengths(known)[name] for known in LANGUAGES])
-            places = np.flatnonzero(np.diff(self._bounds)[:, 1 + sides[0]] >= least[self.language])
-        keys = [self.language[places], *self.hashes[places][:, sides].T]
-        order = np.lexsort((places, *keys))
+            side = sides[0]
+            name = _LEAST_OF_SIDE[side]
+            least = np.array([lengths(language)[name] for language in LANGUAGES])
+            sizes = np.diff(self._bounds)[:, 1 + side]
+            numbers = np.flatnonzero(sizes >= least[self.language])
+        keys = [self.language[numbers], *self.hashes[numbers][:, sides].T]
+        order = np.lexsort((numbers, *keys))
         same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
-        return places[order][:-1][same], places[order][1:][same]
+        ordered = numbers[order]
+        return ordered[:-1][same], ordered[1:][same]
 
 
 def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
@@ -131,42 +141,49 @@ def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
 
     Two arrays of numbers of dialogues, `first < second`, each pair once, ascending. `processes` read bands from files.
     """
-    bands: Iterable[NDArray[np.int64]] = (
-        band_pairs(band, mapped.kinds, mapped.values) for band in range(BANDS)
-    )
+    bands: Iterable[NDArray[np.int64]]
     if mapped.folder:
-        bands = map(
-            np.load,
-            in_processes(write_band_pairs, [(n, mapped.folder) for n in range(BANDS)], processes),
-        )
-    # The pairs of all bands, each once: for each text at least the 32 that share most values.
+        tasks = [(band, mapped.folder) for band in range(BANDS)]
+        bands = map(np.load, in_processes(write_band_pairs, tasks, processes))
+    else:
+        bands = (band_pairs(band, mapped.kinds, mapped.values) for band in range(BANDS))
+    codes = _strongest(_distinct_codes(bands))
+    firsts = mapped.owner[codes >> _FIRST & _ONE_TEXT]
+    seconds = mapped.owner[codes >> _SECOND & _ONE_TEXT]
+    pairs = [(firsts, seconds)]
+    pairs += [mapped.equal_sides(*sides) for sides in ((0,), (1,), (0, 1))]
+    # Each pair as one number, to save memory.
+    numbers = [np.minimum(*pair) << 32 | np.maximum(*pair) for pair in pairs]
+    del codes, firsts, seconds, pairs
+    distinct = unique_values(np.concatenate(numbers))
+    distinct = distinct[distinct >> 32 != distinct & 0xFFFFFFFF]
+    return distinct >> 32, distinct & 0xFFFFFFFF
+
+
+def _distinct_codes(bands: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The codes of the pairs of all bands, each once."""
     codes = np.empty(0, np.int64)
     pending = []
-    for of_band in bands:
-        pending.append(of_band)
+    for band in bands:
+        pending.append(band)
         if sum(map(len, pending)) > _PENDING:
             codes = unique_values(np.concatenate([codes, *pending]))
             pending = []
-    codes = unique_values(np.concatenate([codes, *pending]))
+    return unique_values(np.concatenate([codes, *pending]))
+
+
+def _strongest(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each text at least the 32 pairs that share most values."""
     strong = np.zeros(len(codes), bool)
-    places = (_TEXT + _SHARED, _SHARED)
-    for place in places:
-        text = (codes >> place).astype(np.int32) & (1 << _TEXT) - 1
+    for shift in (_FIRST, _SECOND):
+        text = (codes >> shift).astype(np.int32) & _ONE_TEXT
         order = np.lexsort((~codes.astype(np.uint8), text))
         sizes = np.bincount(text)
-        strong[
-            order[np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes) < STRONGEST]
-        ] = True
-        del text, order  # of a million dialogues an array takes 350 MB
-    codes = codes[strong]
-    found = [tuple(mapped.owner[codes >> place & (1 << _TEXT) - 1] for place in places)]
-    found += [mapped.equal_sides(*sides) for sides in ((0,), (1,), (0, 1))]
-    # Each pair as one number, to save memory.
-    codes = unique_values(
-        np.concatenate([np.minimum(*pair) << 32 | np.maximum(*pair) for pair in found])
-    )
-    codes = codes[codes >> 32 != codes & 0xFFFFFFFF]
-    return codes >> 32, codes & 0xFFFFFFFF
+        first_ranks = np.cumsum(sizes) - sizes
+        rank = np.arange(len(text)) - np.repeat(first_ranks, sizes)
+        strong[order[rank < STRONGEST]] = True
+        del text, order, rank  # of a million dialogues an array takes 350 MB
+    return codes[strong]
 
 
 def write_band_pairs(band: int, folder: Path) -> Path:
@@ -188,17 +205,17 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8]) -
     least = LEAST_SHARED if len(kinds) <= MANY else LEAST_SHARED_OF_MANY
     text = np.arange(len(kinds))
     group = kinds.astype(np.int64)
-    found = [np.empty(0, np.int64)]
-    column = band * VALUES_OF_BAND
-    for place in range(VALUES_OF_BAND + DEPTH):
-        group = group << 8 | values[text, (column + place) % VALUES]
-        if place + 1 < VALUES_OF_BAND:
+    found_codes = [np.empty(0, np.int64)]
+    for depth in range(1, VALUES_OF_BAND + DEPTH + 1):
+        column = band * VALUES_OF_BAND + depth - 1
+        group = group << 8 | values[text, column % VALUES]
+        if depth < VALUES_OF_BAND:
             continue
         codes = np.sort(group << _TEXT | text)
-        text = codes & (1 << _TEXT) - 1
+        text = codes & _ONE_TEXT
         group = codes >> _TEXT
         group = np.cumsum(np.diff(group, prepend=group[:1]) != 0)
-        last = place + 1 == VALUES_OF_BAND + DEPTH
+        last = depth == VALUES_OF_BAND + DEPTH
         small = np.bincount(group)[group] <= (len(text) if last else most)
         members = text[small]
         groups = group[small]
@@ -207,16 +224,14 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8]) -
             if not len(same):
                 break
             for start in range(0, len(same), _CHUNK):
-                places = same[start : start + _CHUNK]
-                first = members[places]
-                second = members[places + offset]
+                indices = same[start : start + _CHUNK]
+                first = members[indices]
+                second = members[indices + offset]
                 shared = (values[first] == values[second]).sum(axis=1)
-                pair = (
-                    np.minimum(first, second) << (_TEXT + _SHARED)
-                    | np.maximum(first, second) << _SHARED
-                    | shared
-                )
-                found.append(pair[shared >= least])
+                smaller = np.minimum(first, second)
+                larger = np.maximum(first, second)
+                pair = smaller << _FIRST | larger << _SECOND | shared
+                found_codes.append(pair[shared >= least])
         text = text[~small]
         group = group[~small]
-    return unique_values(np.concatenate(found))
+    return unique_values(np.concatenate(found_codes))

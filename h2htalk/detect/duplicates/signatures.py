@@ -6,15 +6,16 @@ The result for a dialogue depends on it and the splits alone, so parts can be ma
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.scenario import Dialogue, noted_tags
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Dialogue, Role, noted_tags
 from h2htalk.data.splits import load_split
 from h2htalk.detect.duplicates.compared_texts import lengths, plain, text_hash, unique_values
 from h2htalk.detect.duplicates.contamination import SplitIndex
@@ -27,21 +28,20 @@ BANDS, VALUES_OF_BAND = 42, 3
 _BATCH = 1 << 16  # shingles signed at once: each takes 512 bytes meanwhile
 # A complete reply ends with one of these, or with a sign that is no letter (emoji).
 _ENDS = frozenset(".!?。！？…~～♪」』”’\"')）】]》>*")
+_CONTINUING = ",，、;；:：-"  # an empty text continues too
 
 
 def quality(dialogue: Dialogue) -> tuple[bool, int, bool, int, str]:
     """A sort key, the best of duplicates first: a dialogue that safety decided, the one of most turns, one that is
     complete (the companion's last turn ends like a sentence), the one of the longest replies, the smallest id."""
+    waits = dialogue.metadata.get("safety", {}).get("action") == "review"
     last = dialogue.messages[-1]
     end = last.content.rstrip()[-1:]
-    ended = end in _ENDS or (not end.isalnum() and end not in ",，、;；:：-")
-    return (
-        dialogue.metadata.get("safety", {}).get("action") == "review",
-        -len(dialogue.messages),
-        not (last.role == "companion" and ended),
-        -sum(len(turn.content) for turn in dialogue.messages if turn.role == "companion"),
-        dialogue.id,
-    )
+    ends_as_sentence = end in _ENDS or (not end.isalnum() and end not in _CONTINUING)
+    complete = last.role == "companion" and ends_as_sentence
+    replies = [turn.content for turn in dialogue.messages if turn.role == "companion"]
+    length = sum(map(len, replies))
+    return waits, -len(dialogue.messages), not complete, -length, dialogue.id
 
 
 def safety_decision(metadata: Mapping[str, Any]) -> tuple[object, ...]:
@@ -60,6 +60,17 @@ def _safety_hash(metadata: Mapping[str, Any]) -> int:
     return text_hash(json.dumps(safety_decision(metadata)))
 
 
+@dataclass(frozen=True, slots=True)
+class ComparedText:
+    """A text by which a dialogue is compared: the dialogue's number in its part, and a row of three arrays of
+    `map_part`."""
+
+    dialogue: int
+    kind: int
+    key: int
+    values: NDArray[np.uint32]
+
+
 def map_part(part: Sequence[Dialogue], index: SplitIndex) -> dict[str, Any]:
     """Map the dialogues of a part. Returns arrays by name.
 
@@ -69,62 +80,78 @@ def map_part(part: Sequence[Dialogue], index: SplitIndex) -> dict[str, Any]:
     two texts begin, and the end. Of each text by which one is compared: `dialogue`, its number; `kind`, texts of
     another kind are not compared; `key`, a hash of text and kind; `values` (texts, 128), 8 bits of each value of the
     signature (Li and König 2010)."""
-    notes = [(dialogue, index.find(dialogue)) for dialogue in part]
-    lines = "".join(
-        json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence
-    )
-    dialogues = [dialogue for dialogue, evidence in notes if not evidence]
-    sides = []
-    for dialogue in dialogues:
-        said = [(turn.role, plain(turn.content, dialogue.language)) for turn in dialogue.messages]
-        sides.append(
-            [
-                "\n".join(text for by, text in said if by == role and text)
-                for role in ("user", "companion")
-            ]
-        )
-    stored = [(dialogue.id, *texts) for dialogue, texts in zip(dialogues, sides, strict=True)]
-    blobs = [text.encode("utf-8", "surrogatepass") for texts in stored for text in texts]
-    ends = np.cumsum([len(blob) for blob in blobs], dtype=np.int64).reshape(-1, 3)
-    rows = []
-    for number, (dialogue, (user, companion)) in enumerate(zip(dialogues, sides, strict=True)):
-        known = lengths(dialogue.language)
-        views = [
-            text if len(text) >= known["least_inputs"] // 2 else "" for text in (user, companion)
-        ]
-        views.append(f"{user}\n{companion}" if min(len(user), len(companion)) < _SHORT_SIDE else "")
-        for view, text in enumerate(views):
-            for scale, shingles in enumerate(known["scales"]):
-                if text.strip() and shingles["least"] <= len(text) <= shingles["most"]:
-                    kind = LANGUAGES.index(dialogue.language) << 4 | view << 1 | scale
-                    rows.append(
-                        (
-                            number,
-                            kind,
-                            text_hash(f"{kind} {text}"),
-                            signature(text, shingles["width"]),
-                        )
-                    )
+    contaminated = []
+    dialogues = []
+    for dialogue in part:
+        evidence = index.find(dialogue)
+        if evidence:
+            contaminated.append(json.dumps([dialogue.id, evidence]) + "\n")
+        else:
+            dialogues.append(dialogue)
+    hashes = []
+    qualities = []
+    stored: list[bytes] = []
+    compared: list[ComparedText] = []
+    for number, dialogue in enumerate(dialogues):
+        user = _text_of_role(dialogue, "user")
+        companion = _text_of_role(dialogue, "companion")
+        hashes.append((text_hash(user), text_hash(companion)))
+        qualities.append(quality(dialogue)[:4])
+        for text in (dialogue.id, user, companion):
+            stored.append(text.encode("utf-8", "surrogatepass"))
+        compared += _compared_texts(number, dialogue.language, user, companion)
+    languages = [LANGUAGES.index(dialogue.language) for dialogue in dialogues]
     safety = [_safety_hash(dialogue.metadata) for dialogue in dialogues]
+    ends = np.cumsum([len(text) for text in stored], dtype=np.int64).reshape(-1, 3)
+    starts = np.append(0, ends[:, 2])[:-1]
+    values = np.array([text.values for text in compared], np.uint32)
     return {
         "safety": np.array(safety, np.uint64),
-        "contaminated": np.frombuffer(lines.encode(), np.uint8),
-        "language": np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),
-        "hashes": np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(
-            -1, 2
-        ),
-        "quality": np.array([tuple(map(int, quality(d)[:4])) for d in dialogues], np.int64).reshape(
-            -1, 4
-        ),
-        "bounds": np.column_stack([np.append(0, ends[:, 2])[:-1], ends]),
-        "texts": np.frombuffer(b"".join(blobs), np.uint8),
-        "dialogue": np.array([number for number, *_ in rows], np.int64),
-        "kind": np.array([kind for _, kind, *_ in rows], np.uint8),
-        "key": np.array([key for _, _, key, _ in rows], np.uint64),
-        "values": np.array([values for *_, values in rows], np.uint32)
-        .astype(np.uint8)
-        .reshape(-1, VALUES),
+        "contaminated": np.frombuffer("".join(contaminated).encode(), np.uint8),
+        "language": np.array(languages, np.uint8),
+        "hashes": np.array(hashes, np.uint64).reshape(-1, 2),
+        "quality": np.array(qualities, np.int64).reshape(-1, 4),
+        "bounds": np.column_stack([starts, ends]),
+        "texts": np.frombuffer(b"".join(stored), np.uint8),
+        "dialogue": np.array([text.dialogue for text in compared], np.int64),
+        "kind": np.array([text.kind for text in compared], np.uint8),
+        "key": np.array([text.key for text in compared], np.uint64),
+        "values": values.astype(np.uint8).reshape(-1, VALUES),
     }
+
+
+def _text_of_role(dialogue: Dialogue, role: Role) -> str:
+    """The messages of a speaker in their compared form, one a line, without empty ones."""
+    messages = [turn.content for turn in dialogue.messages if turn.role == role]
+    lines = [plain(message, dialogue.language) for message in messages]
+    return "\n".join(filter(None, lines))
+
+
+def _compared_texts(
+    number: int, language: Language, user: str, companion: str
+) -> Iterator[ComparedText]:
+    """The texts by which a dialogue is compared: the user's, the companion's and both together, by each scale of
+    shingles that fits their length."""
+    sizes = lengths(language)
+    views = ["", "", ""]
+    if len(user) >= sizes["least_inputs"] // 2:
+        views[0] = user
+    if len(companion) >= sizes["least_inputs"] // 2:
+        views[1] = companion
+    if min(len(user), len(companion)) < _SHORT_SIDE:
+        views[2] = f"{user}\n{companion}"
+    for view, text in enumerate(views):
+        if not text.strip():
+            continue
+        for scale, shingles in enumerate(sizes["scales"]):
+            if shingles["least"] <= len(text) <= shingles["most"]:
+                kind = LANGUAGES.index(language) << 4 | view << 1 | scale
+                yield ComparedText(
+                    dialogue=number,
+                    kind=kind,
+                    key=text_hash(f"{kind} {text}"),
+                    values=signature(text, shingles["width"]),
+                )
 
 
 @lru_cache(maxsize=1)
@@ -149,9 +176,9 @@ def signature(text: str, width: int) -> NDArray[np.uint32]:
     data = text.ljust(width, "\0").encode("utf-32-le", "surrogatepass")
     points = np.frombuffer(data, np.uint32).astype(np.uint64)
     hashes = np.zeros(len(points) - width + 1, np.uint64)
-    for place in range(width):
+    for position in range(width):
         hashes *= np.uint64(0x100000001B3)
-        hashes += points[place : place + len(hashes)]
+        hashes += points[position : position + len(hashes)]
     # SplitMix64's finalizer (Steele, Lea and Flood 2014): every input bit changes every output bit.
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         hashes ^= hashes >> np.uint64(shift)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from h2htalk.detect.hashed import SMOOTH, load_classifier
+from h2htalk.detect.hashed import SMOOTH, NgramClassifier, load_classifier
 from h2htalk.detect.personal.chinese.persons import KIN, STRONG, Segment, left_cue, right_cue
 from h2htalk.detect.personal.chinese.words import dictionary, patterns, tags, words
 from h2htalk.detect.personal.spans import Span
@@ -23,30 +23,27 @@ from h2htalk.detect.personal.spans import Span
 FOLDER = "personal/chinese/words/private"
 # What is decided on beside names. A landline is as often a sight's as somebody's; mobile numbers are people's.
 VALUES = ("ADDRESS", "DATE_OF_BIRTH", "ORGANIZATION", "PHONE_NUMBER")
+# In the order of the classifier's buckets.
 SHAPES = (
-    *(
-        "full",
-        "title",
-        "nick",
-        "given",
-        "doubled",
-        "foreign",
-        "surname",
-        "parent",
-        "dotted",
-        "latin",
-        "rare latin",
-    ),
-    *(
-        "pinyin",
-        "full+title",
-        "nick+title",
-        "given+title",
-        "doubled+title",
-        "foreign+title",
-        "word",
-        *VALUES,
-    ),
+    "full",
+    "title",
+    "nick",
+    "given",
+    "doubled",
+    "foreign",
+    "surname",
+    "parent",
+    "dotted",
+    "latin",
+    "rare latin",
+    "pinyin",
+    "full+title",
+    "nick+title",
+    "given+title",
+    "doubled+title",
+    "foreign+title",
+    "word",
+    *VALUES,
 )
 # Characters that are read before and behind a name, and a value: that of a sight is known by what is asked about it.
 _NEAR = (30, 20)
@@ -78,31 +75,40 @@ def describe(text: str, segment: Segment, earlier: str = "", later: str = "") ->
     end = segment.end
     shape = segment.shape
     name = text[start:end] if shape != "ADDRESS" else ""
-    count = dictionary()[0].get(name) or 0
-    buckets = (
-        SHAPES.index(shape),
-        min(int(segment.loss), 15),
-        min(int(segment.cue + 2), 15),
-        int(right_cue(text, end) + 2),
-        int(math.log10(count + 1) * 2),
-        ord(tags().get(name, "-")[0]) % 32,
-        min(len(name), 15),
-        (_PUBLIC["famous"].search(text, max(start - 12, 0), start) is not None)
-        + 2 * (_PUBLIC["work"].match(text, end) is not None)
-        + 4 * (_PUBLIC["said"].match(text, end) is not None),
-        min(max(int(segment.gain / 2 + 8), 0), 15),
-    )
+    buckets = _buckets(text, segment, name)
     signs = [chr(_SIGN + 32 * kind + bucket) for kind, bucket in enumerate(buckets)]
     before, behind = _WIDE if shape in VALUES and shape != "ORGANIZATION" else _NEAR
     left = f"{earlier[-before:]}\n{text[:start]}"[-before:]
     right = f"{text[end : end + behind]}{later}"[:behind]
-    own = "".join(
-        chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN
-    )
     around = _DIGIT.sub("0", f"{left}{signs[0]}{right}")
-    return "".join(
-        (around, "\0", own, "\0", *signs, *(signs[kind] for kind in (0, 2, 3, 7, 0, 8, 7)))
-    )
+    letters = [chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN]
+    # Signs that stand together are n-grams: these are read in another order too.
+    again = [signs[kind] for kind in (0, 2, 3, 7, 0, 8, 7)]
+    return "".join((around, "\0", *letters, "\0", *signs, *again))
+
+
+def _buckets(text: str, segment: Segment, name: str) -> tuple[int, ...]:
+    """The signs of how a candidate was found, of its name and of the words right beside it, each in [0, 32)."""
+    start = segment.start
+    end = segment.end
+    count = dictionary()[0].get(name) or 0
+    frequency = int(math.log10(count + 1) * 2)
+    part_of_speech = ord(tags().get(name, "-")[0]) % 32
+    loss = min(int(segment.loss), 15)
+    gain = min(max(int(segment.gain / 2 + 8), 0), 15)
+    cue = min(int(segment.cue + 2), 15)
+    cue_behind = int(right_cue(text, end) + 2)
+    public_cues = 0
+    if _PUBLIC["famous"].search(text, max(start - 12, 0), start):
+        public_cues += 1
+    if _PUBLIC["work"].match(text, end):
+        public_cues += 2
+    if _PUBLIC["said"].match(text, end):
+        public_cues += 4
+    shape = SHAPES.index(segment.shape)
+    length = min(len(name), 15)
+    # In the order of the classifier's buckets.
+    return (shape, loss, cue, cue_behind, frequency, part_of_speech, length, public_cues, gain)
 
 
 def private_mentions(
@@ -113,32 +119,49 @@ def private_mentions(
     if not mentions:
         return []
     model = load_classifier(FOLDER, "zh")
+    scores = _scores(model, mentions)
+    decided = _decide(mentions, scores)
+    private = []
+    for index, mention in enumerate(mentions):
+        margin = decided[index] - float(model.manifest[mention.type])
+        if _is_private(mention, margin, talk):
+            private.append((-max(margin, 0.0) - scores[index], index))
+    sure = {}
+    for minus, index in sorted(private):
+        sure[index] = 0.95 - 0.45 / (1 + math.exp(min(-minus, 50.0)))
+    return [(mentions[index], sure[index]) for index in _apart(mentions, sure)]
+
+
+def _scores(model: NgramClassifier, mentions: Sequence[Mention]) -> list[float]:
+    """The log-odds that each mention is private, by what stands around it."""
     bits = model.features.bits
     keys = model.features.keys([mention.description for mention in mentions])
     owners = keys >> bits
-    sums = np.bincount(owners, model.weights(keys & ((1 << bits) - 1)), len(mentions))
-    scores = (
-        sums / np.sqrt(np.bincount(owners, minlength=len(mentions)) + SMOOTH)
-        + model.manifest["bias"]
-    ).round(9)
+    weights = model.weights(keys & ((1 << bits) - 1))
+    sums = np.bincount(owners, weights, len(mentions))
+    sizes = np.bincount(owners, minlength=len(mentions)) + SMOOTH
+    scores: list[float] = (sums / np.sqrt(sizes) + model.manifest["bias"]).round(9).tolist()
+    return scores
+
+
+def _decide(mentions: Sequence[Mention], scores: Sequence[float]) -> list[float]:
+    """The log-odds of each mention by all of its name, and by all of its type in the dialogue."""
     of_name = defaultdict[str, list[float]](list)
     of_type = defaultdict[str, list[float]](list)
     for mention, score in zip(mentions, scores, strict=True):
-        of_name[mention.name].append(float(score))
-    for at in _apart(mentions, np.argsort(-scores, kind="stable").tolist()):
-        of_type[mentions[at].type].append(max(float(scores[at]), _HOPELESS))
-    of_names = {name: (max(own) + sum(own) / len(own)) / 2 for name, own in of_name.items()}
-    means = {kind: sum(own) / len(own) for kind, own in of_type.items()}
-    private = []
-    for at, (mention, score) in enumerate(zip(mentions, scores, strict=True)):
-        decided = (1 - _CONTEXT) * of_names[mention.name] + _CONTEXT * means.get(
-            mention.type, float(score)
-        )
-        margin = decided - float(model.manifest[mention.type])
-        if _is_private(mention, margin, talk):
-            private.append((-max(margin, 0.0) - float(score), at))
-    sure = {at: 0.95 - 0.45 / (1 + math.exp(min(-minus, 50.0))) for minus, at in sorted(private)}
-    return [(mentions[at], sure[at]) for at in _apart(mentions, sure)]
+        of_name[mention.name].append(score)
+    by_score = np.argsort(-np.array(scores), kind="stable").tolist()
+    for index in _apart(mentions, by_score):
+        of_type[mentions[index].type].append(max(scores[index], _HOPELESS))
+    by_name = {
+        name: (max(values) + sum(values) / len(values)) / 2 for name, values in of_name.items()
+    }
+    by_type = {kind: sum(values) / len(values) for kind, values in of_type.items()}
+    decided = []
+    for mention, score in zip(mentions, scores, strict=True):
+        context = by_type.get(mention.type, score)
+        decided.append((1 - _CONTEXT) * by_name[mention.name] + _CONTEXT * context)
+    return decided
 
 
 def _is_private(mention: Mention, margin: float, talk: str) -> bool:
@@ -148,19 +171,21 @@ def _is_private(mention: Mention, margin: float, talk: str) -> bool:
     if talk == "public":
         titled = mention.name.endswith(tuple(words("persons", "titles", "after_surname")))
         return margin >= 0 and (mention.cue >= KIN or titled)
-    return margin >= (-_FRAMED if mention.cue >= STRONG else 0.0)
+    least = -_FRAMED if mention.cue >= STRONG else 0.0
+    return margin >= least
 
 
 def _apart(mentions: Sequence[Mention], order: Iterable[int]) -> Iterator[int]:
-    """The places in `mentions` in this order, without those of mentions that overlap one before."""
-    taken = set[tuple[int, int]]()
-    for at in order:
-        places = {
-            (mentions[at].message, place) for place in range(mentions[at].start, mentions[at].end)
+    """The indices of mentions in this order, without those of mentions that overlap one before."""
+    covered = set[tuple[int, int]]()
+    for index in order:
+        mention = mentions[index]
+        characters = {
+            (mention.message, character) for character in range(mention.start, mention.end)
         }
-        if taken.isdisjoint(places):
-            taken |= places
-            yield at
+        if covered.isdisjoint(characters):
+            covered |= characters
+            yield index
 
 
 def private_values(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
@@ -168,22 +193,31 @@ def private_values(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> lis
     mentions = value_mentions(texts, spans)
     private = {(mention.message, mention.start) for mention, _ in private_mentions(mentions)}
     public = {(mention.message, mention.start) for mention in mentions} - private
-    return [[span for span in own if (n, span.start) not in public] for n, own in enumerate(spans)]
+    kept = []
+    for message, spans_of_text in enumerate(spans):
+        kept.append([span for span in spans_of_text if (message, span.start) not in public])
+    return kept
 
 
 def value_mentions(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[Mention]:
     """The dates of birth, telephone numbers and addresses among the spans of a dialogue."""
-    found = []
-    for n, (text, own) in enumerate(zip(texts, spans, strict=True)):
-        earlier = "\n".join(texts[max(n - 8, 0) : n])
-        later = "\n".join(["", *texts[n + 1 : n + 4]])
-        for span in own:
-            if span.type in VALUES:
-                segment = Segment(span.start, span.end, 0.0, left_cue(text, span.start), span.type)
-                description = describe(text, segment, earlier, later)
-                found.append(
-                    Mention(
-                        n, span.start, span.end, span.type, text[span.start : span.end], description
-                    )
-                )
-    return found
+    mentions = []
+    for message, (text, spans_of_text) in enumerate(zip(texts, spans, strict=True)):
+        values = [span for span in spans_of_text if span.type in VALUES]
+        if not values:
+            continue
+        earlier = "\n".join(texts[max(message - 8, 0) : message])
+        later = "\n".join(["", *texts[message + 1 : message + 4]])
+        for span in values:
+            cue = left_cue(text, span.start)
+            segment = Segment(span.start, span.end, 0.0, cue, span.type)
+            mention = Mention(
+                message=message,
+                start=span.start,
+                end=span.end,
+                type=span.type,
+                name=text[span.start : span.end],
+                description=describe(text, segment, earlier, later),
+            )
+            mentions.append(mention)
+    return mentions

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from h2htalk.detect.hashed import SMOOTH, load_classifier
+from h2htalk.detect.hashed import SMOOTH, NgramClassifier, load_classifier
 from h2htalk.detect.personal.english.persons import (
     WORD_NAME,
     Tokens,
@@ -27,11 +27,9 @@ from h2htalk.detect.personal.english.persons import (
 
 FOLDER = "personal/english/private_names"
 BITS = 16
-_BESIDE, _AROUND, _MESSAGES = (
-    3,
-    12,
-    3,
-)  # words on either side with their place, and without; messages on either side
+_BESIDE = 3  # words on either side that are read with their distance
+_AROUND = 12  # words on either side that are read without it
+_MESSAGES = 3  # messages on either side
 _MARKS = {
     ",": "C",
     ".": "D",
@@ -69,102 +67,127 @@ def log_odds(
 ) -> list[list[float]]:
     """The log-odds that each candidate of each message of a dialogue is private."""
     model = load_classifier(FOLDER, "en")
-    found = []
-    for tokens, near, own in zip(messages, features_near(messages), candidates, strict=True):
-        total = model.weights(np.fromiter(map(bucket, near), np.int64)).sum()
+    bias = model.manifest["bias"]
+    log_odds_of_messages = []
+    for tokens, near, of_message in zip(messages, features_near(messages), candidates, strict=True):
+        total = _sum_of_weights(model, near)
         values = []
-        for one in own:
-            features = np.fromiter(map(bucket, features_of(tokens, one)), np.int64)
+        for candidate in of_message:
+            features = features_of(tokens, candidate)
             size = len(features) + len(near) + SMOOTH
-            score = (
-                float(model.weights(features).sum() + total) / math.sqrt(size)
-                + model.manifest["bias"]
-            )
-            values.append(round(score, 6))
-        found.append(values)
-    return found
+            score = (_sum_of_weights(model, features) + total) / math.sqrt(size)
+            values.append(round(score + bias, 6))
+        log_odds_of_messages.append(values)
+    return log_odds_of_messages
+
+
+def _sum_of_weights(model: NgramClassifier, features: set[str]) -> float:
+    buckets = np.fromiter(map(bucket, features), np.int64)
+    return float(model.weights(buckets).sum())
 
 
 @cache
 def public_parts() -> tuple[frozenset[str], frozenset[str]]:
     """The first and the last words of the names of public people that have several."""
     names = [name.split() for name in public_names() if " " in name]
-    return frozenset(folded(name[0]) for name in names), frozenset(
-        folded(name[-1]) for name in names
-    )
+    first_words = frozenset(folded(name[0]) for name in names)
+    last_words = frozenset(folded(name[-1]) for name in names)
+    return first_words, last_words
 
 
 def features_near(messages: Sequence[Tokens]) -> list[set[str]]:
     """For each message the features of the words of the messages before and after it."""
-    bags = [{f"d{word}" for word in message.words if len(word) > 2} for message in messages]
-    return [
-        set().union(*bags[max(0, n - _MESSAGES) : n], *bags[n + 1 : n + 1 + _MESSAGES])
-        for n in range(len(bags))
-    ]
+    bags = []
+    for message in messages:
+        bags.append({f"d{word}" for word in message.words if len(word) > 2})
+    near = []
+    for n in range(len(bags)):
+        before = bags[max(0, n - _MESSAGES) : n]
+        after = bags[n + 1 : n + 1 + _MESSAGES]
+        near.append(set().union(*before, *after))
+    return near
 
 
-def features_of(tokens: Tokens, one: Candidate) -> set[str]:
+def features_of(tokens: Tokens, candidate: Candidate) -> set[str]:
     """The features of a candidate and of what stands beside it."""
-    lists = words()
-    index = one.first
-    end = one.end
-    kind = one.kind
-    word = tokens.words[index]
-    given = tokens.kinds[index]
+    features = _features_of_form(tokens, candidate)
+    index = candidate.first
+    end = candidate.end
+    word_kind = tokens.kinds[index]
     shape = tokens.shapes[index]
-    written = f"{kind}k{given}s{shape}c{int(tokens.cased)}o{int(tokens.opens[index])}"
-    known = f"w{int(word in lists.words)}n{int(word in lists.surnames)}p{int(word in lists.hints['places'])}"
-    found = {
-        written,
-        known,
-        written + known,
-        f"len{min(len(word), 6)}",
-        f"{kind}n{min(end - index, 3)}{given}{shape}",
-    }
-    stop = tokens.ends[end - 1]
-    found |= {
-        f"own{int(tokens.possessive[end - 1])}",
-        f"after{_mark(tokens.text[stop : stop + 3])}",
-    }
-    found |= {f"before{_mark(tokens.gap(index))}", f"long{int(len(tokens) > 30)}"}
-    if not given:
-        found |= {f"end{word[-3:]}", f"end{word[-2:]}"}
-    first, last = public_parts()
-    found.add(f"u{int(word in first)}{int(word in last)}k{given}")
-    if given == WORD_NAME:
-        found.add(f"i{shape}{word}")
     before = _beside(tokens, index, -1)
     after = _beside(tokens, end - 1, 1)
-    for place in range(_BESIDE):
-        found |= {f"b{place}{before[place]}", f"a{place}{after[place]}"}
-        found |= {f"B{place}{name}" for name in classes_of(before[place])}
-        found |= {f"A{place}{name}" for name in classes_of(after[place])}
-    found |= {f"{given}{shape}B{name}" for name in classes_of(before[0])}
-    found |= {f"{given}{shape}A{name}" for name in classes_of(after[0])}
-    for place in range(2):
-        found |= {
-            f"bs{place}{before[place][:4]}",
-            f"as{place}{after[place][:4]}",
-            f"ae{place}{after[place][-2:]}",
-        }
-    found |= {f"x{before[1]} {before[0]}", f"y{after[0]} {after[1]}", f"z{before[0]} {after[0]}"}
-    found.add(f"q{before[2]} {before[1]} {before[0]}")
-    around = {*tokens.words[max(0, index - _AROUND) : index], *tokens.words[end : end + _AROUND]}
-    return found | {f"m{other}" for other in around}
+    for distance in range(_BESIDE):
+        features |= {f"b{distance}{before[distance]}", f"a{distance}{after[distance]}"}
+        features |= {f"B{distance}{name}" for name in classes_of(before[distance])}
+        features |= {f"A{distance}{name}" for name in classes_of(after[distance])}
+    features |= {f"{word_kind}{shape}B{name}" for name in classes_of(before[0])}
+    features |= {f"{word_kind}{shape}A{name}" for name in classes_of(after[0])}
+    for distance in range(2):
+        features.add(f"bs{distance}{before[distance][:4]}")
+        features.add(f"as{distance}{after[distance][:4]}")
+        features.add(f"ae{distance}{after[distance][-2:]}")
+    features.add(f"x{before[1]} {before[0]}")
+    features.add(f"y{after[0]} {after[1]}")
+    features.add(f"z{before[0]} {after[0]}")
+    features.add(f"q{before[2]} {before[1]} {before[0]}")
+    features |= {f"m{word}" for word in tokens.words[max(0, index - _AROUND) : index]}
+    features |= {f"m{word}" for word in tokens.words[end : end + _AROUND]}
+    return features
+
+
+def _features_of_form(tokens: Tokens, candidate: Candidate) -> set[str]:
+    """The features of how a candidate is written, of the lists that hold its first word, and of the marks around it."""
+    lists = words()
+    index = candidate.first
+    end = candidate.end
+    kind = candidate.kind
+    word = tokens.words[index]
+    word_kind = tokens.kinds[index]
+    shape = tokens.shapes[index]
+    cased = int(tokens.cased)
+    opens = int(tokens.opens[index])
+    written = f"{kind}k{word_kind}s{shape}c{cased}o{opens}"
+    is_word = int(word in lists.words)
+    is_surname = int(word in lists.surnames)
+    is_place = int(word in lists.hints["places"])
+    listed = f"w{is_word}n{is_surname}p{is_place}"
+    stop = tokens.ends[end - 1]
+    possessive = int(tokens.possessive[end - 1])
+    first_words, last_words = public_parts()
+    is_first = int(word in first_words)
+    is_last = int(word in last_words)
+    features = {written, listed, written + listed}
+    features.add(f"len{min(len(word), 6)}")
+    features.add(f"{kind}n{min(end - index, 3)}{word_kind}{shape}")
+    features.add(f"own{possessive}")
+    features.add(f"after{_mark(tokens.text[stop : stop + 3])}")
+    features.add(f"before{_mark(tokens.gap(index))}")
+    features.add(f"long{int(len(tokens) > 30)}")
+    features.add(f"u{is_first}{is_last}k{word_kind}")
+    if not word_kind:
+        features.add(f"end{word[-3:]}")
+        features.add(f"end{word[-2:]}")
+    if word_kind == WORD_NAME:
+        features.add(f"i{shape}{word}")
+    return features
 
 
 def _beside(tokens: Tokens, index: int, step: int) -> list[str]:
     """The words on one side of a word up to the end of its sentence, empty beyond."""
-    found = list[str]()
-    edge = index + (step > 0)
-    index = index + step
-    while len(found) < _BESIDE and 0 <= index < len(tokens) and not tokens.opens[edge]:
-        found.append(tokens.words[index])
-        edge = edge + step
-        index = index + step
-    return found + [""] * (_BESIDE - len(found))
+    beside = list[str]()
+    edge = index + 1 if step > 0 else index
+    index += step
+    while len(beside) < _BESIDE and 0 <= index < len(tokens) and not tokens.opens[edge]:
+        beside.append(tokens.words[index])
+        edge += step
+        index += step
+    while len(beside) < _BESIDE:
+        beside.append("")
+    return beside
 
 
 def _mark(gap: str) -> str:
     """The kind of the first mark of what stands beside a word."""
-    return _MARKS.get(gap.strip(" ")[:1], "X") if gap.strip(" ") else "S"
+    marks = gap.strip(" ")
+    return _MARKS.get(marks[:1], "X") if marks else "S"
