@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import zipfile
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -362,3 +363,42 @@ def test_an_open_string_is_read_over_once() -> None:
     began = time.process_time()
     require_few_values('"' + '\\"' * 8_000_000)
     assert time.process_time() - began < 5
+
+
+# The peak of this process alone: `ru_maxrss` of a child begins at its parent's.
+_PEAK = """
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+"""
+_READ_ZIP = (
+    _PEAK
+    + """
+import sys
+from pathlib import Path
+from h2htalk.data.imports.zip_members import read_members
+base = peak()
+try:
+    list(read_members(Path(sys.argv[1]), list))
+    message = ""
+except Exception as error:
+    message = f"{type(error).__name__}: {error}"
+print((peak() - base) >> 10, message, sep="\\t")
+"""
+)
+
+
+def test_a_zip_file_that_lies_about_a_size_is_read_in_little_memory(tmp_path: Path) -> None:
+    """800 KB took 1.6 GB: a member was unfolded before its size was compared."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.json", b" " * (200 << 20))
+    content = bytearray(path.read_bytes())
+    directory = content.rindex(b"PK\x01\x02")
+    content[directory + 24 : directory + 28] = (1000).to_bytes(4, "little")
+    path.write_bytes(content)
+    command = [sys.executable, "-c", _READ_ZIP, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    memory, message = done.stdout.rstrip("\n").split("\t")
+    assert message.startswith(f"DataError: {path}: no whole zip file")
+    assert int(memory) < 50

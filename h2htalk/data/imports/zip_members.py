@@ -13,6 +13,7 @@ from h2htalk.data.files import MAX_LINE, require_file
 from h2htalk.errors import DataError, quoted
 
 ZSTD = 93  # Python's zipfile reads it from 3.14 on
+_PART = 1 << 20  # bytes that are read at once
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -42,12 +43,21 @@ def read_members(
                 if info.compress_type == ZSTD:
                     content = _read_zstd(archive, info)
                 else:
-                    content = archive.read(info)
+                    content = read_member(archive, info)
                 yield where, content
     except _DAMAGED as error:
         raise DataError(
             f"{path}: no whole zip file (damaged, cut off or something else): {error}"
         ) from error
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Read a member in parts: `ZipFile.read` unfolds up to 2 GiB of one before it compares the size that is stated."""
+    content = bytearray()
+    with archive.open(member) as stream:
+        while part := stream.read(_PART):
+            content += part
+    return bytes(content)
 
 
 def _read_zstd(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

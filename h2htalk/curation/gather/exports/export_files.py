@@ -16,6 +16,7 @@ from h2htalk.curation.gather.formats import RefusedItem
 from h2htalk.curation.gather.records import encoding_of, read_bytes
 from h2htalk.data.bounded.bounds import EXPORT_VALUES
 from h2htalk.data.bounded.json_values import TooManyValues, require_few_values
+from h2htalk.data.imports.zip_members import read_member
 from h2htalk.errors import DataError, listed
 
 MOST_BYTES = 1 << 30  # of an export, which is held as a whole
@@ -70,7 +71,7 @@ class ExportFile:
                 if members[0].file_size > MOST_BYTES:
                     raise DataError(f"{self.path}: more than 1 GiB; export the chats one by one")
                 self.on_read(self.path.stat().st_size)
-                return archive.read(members[0])
+                return read_member(archive, members[0])
         except (
             zipfile.BadZipFile,
             RuntimeError,
