@@ -13,6 +13,7 @@ from openpyxl import load_workbook
 
 from support import spreadsheet_rounds as made
 
+pytestmark = pytest.mark.live
 SOFFICE = shutil.which("soffice")
 EXPERT = {"accuracy": 4, "consistency": 4, "domain_compliance": 4, "keep": "keep", "harmful": "no"}
 LINK = 'https://app.example.org/submissions/complete?cc="C1X2'
