@@ -85,6 +85,7 @@ WRAPPER_AFTER_REASONING = (
 _OPENING = re.compile(
     r"\s*(?:<[|｜][^|｜<>\n]{1,40}[|｜]?>|<[^\W\d][^<>\n]{0,40}>|(?-i:\[[A-Z][A-Z0-9_]{2,30}\])|◁[^◁▷\n]{1,40}▷|"
     rf"\*\*(?:{HEADING}|Analysis)\b[^*\n]{{0,30}}\*\*|\*(?:{HEADING}|Analysis):|\*\*{THOUGHT_ZH}[:：]?\*\*|"
+    rf"\*(?=(?-i:[A-Z]))(?:{HEADING}|Analysis)\b[^*\n.…]{{0,30}}\*[ \t]*\n|"  # not `*thinking...*`, which is role play
     rf"> ?(?:{HEADING}|Analysis):|"
     rf"(?:#{{1,4}}|>)[ ]*\**(?:{HEADING}|Analysis|{THOUGHT_ZH})(?!\w)[^\n]{{0,20}}\n|:::[ ]*\w{{3,20}}[ \t]*\n|"
     r"[({\[](?:thinking|reasoning|thought process)(?:[:)}\]]|\b[^\n]{0,20}\n)|"
