@@ -214,6 +214,7 @@ def test_after_a_kill_a_check_repeats_what_was_in_flight_alone(tmp_path: Path) -
         )
         kill_when(process, lambda: len(stored_replies(stored)), least=60)
         kept = len(stored_replies(stored))
+        server.settle()
         asked = server.requests
         h2htalk.check_guard(
             h2htalk.CheckGuardSpec(model=server.spec, workspace=str(tmp_path / "work"))

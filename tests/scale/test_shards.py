@@ -333,6 +333,7 @@ def test_an_attempt_of_unknown_cost_is_not_taken_for_a_free_one(hosted: HostedRu
         prices.write_text(price_text.replace("gpt-test", "gpt-other"))
         server.latency = 0.1
         kill_when(hosted.start("--shard", "1/1"), lambda: len(server.charged()), 5)
+        server.settle()
         server.latency = served
         requests = len(server.charged())
         prices.write_text(price_text)

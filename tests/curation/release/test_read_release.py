@@ -293,6 +293,7 @@ def test_after_a_kill_only_what_was_in_flight_is_asked_again(folder: Path) -> No
         )
         kill_when(process, lambda: len(stored_replies(calls)), least=10)
         kept = len(stored_replies(calls))
+        guard.settle()
         asked = guard.requests
         code, _ = read(spec, guard)
         assert (code, guard.requests - asked) == (3, 60 - kept)

@@ -440,6 +440,7 @@ def test_after_a_kill_only_what_was_in_flight_is_asked_again(folder: Path) -> No
         )
         kill_when(process, lambda: len(stored_replies(calls)), least=10)
         kept = len(stored_replies(calls))
+        model.settle()
         asked = model.requests
         code, _ = risk(spec, model)
         assert (code, model.requests - asked) == (0, 60 - kept)

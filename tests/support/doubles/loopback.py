@@ -13,7 +13,9 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -79,6 +81,9 @@ DRIPS = {
 }
 
 
+SETTLE = b"GET /settle"
+
+
 class LoopbackHttp:
     """A server in a thread of its own, as a context manager; a double says in `reply_to` what it answers.
 
@@ -128,6 +133,17 @@ class LoopbackHttp:
         if (thread := self._thread) is not None:
             thread.join(10)
         self._loop = self._thread = None
+
+    def settle(self) -> None:
+        """Wait until every request of clients that are gone was read: one that was killed leaves some in the queue."""
+        # Connections are accepted in their order, so those before this one are known once it is answered.
+        with socket.create_connection(("127.0.0.1", self.port), timeout=100) as connection:
+            connection.sendall(SETTLE + b" HTTP/1.1\r\n\r\n")
+            assert connection.recv(1)
+        deadline = time.monotonic() + 100
+        while self.protocols:
+            assert time.monotonic() < deadline, "a client is still connected"
+            time.sleep(0.01)
 
     def __enter__(self) -> Self:
         started = threading.Event()
@@ -191,6 +207,9 @@ class _Connection(asyncio.Protocol):
                 self.buffer[end + 4 + length :],
             )
             server = self.server
+            if head.startswith(SETTLE):
+                self.transport.write(Answer({}).encode())
+                continue
             self.waiting += 1
             server.in_flight += 1
             server.in_flight_max = max(server.in_flight_max, server.in_flight)
