@@ -50,8 +50,8 @@ CONTENT = {
     "curation": 103340,
     # with what studies and planted replies share (points and numbers of a case), bounds on values of JSON, and a
     # split that runs share; headings over reasoning, and the one score of early logs of Inspect; JSON Schemas of
-    # settings files, 80; lm-eval's null, 10; zip members in parts, 15; certificates of own talks, 20
-    "data": 30295,
+    # settings files, 80; lm-eval's null, 10; zip members in parts, 15; certificates of own talks, 25
+    "data": 30300,
     # opening the heavy files of personal data and duplicates, 900
     "detect": 46600,  # from `curation`, as is the search for all evidence in a dialogue, 270
     "integrations": 9620,  # guidelines of another layout are the same on Label Studio
