@@ -230,6 +230,18 @@ def test_what_is_wrong_with_a_file_is_one_line_before_anything_is_sent(
     assert not (tmp_path / "work" / "certificates.jsonl").exists()
 
 
+def test_a_workbook_that_is_none_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text("", encoding="utf-8")
+    (tmp_path / "broken.xlsx").write_text("no workbook", encoding="utf-8")
+    for name in ("broken.xlsx", "absent.xlsx", "absent.csv", "absent.jsonl"):
+        words = ("curate", "check-guard", f"scripted:{replies}", "--out", tmp_path / "c.jsonl")
+        done = h2htalk_here(*words, "--set", tmp_path / name)
+        assert done.returncode == 2
+        assert name in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
 def test_options_of_a_table_need_the_file(tmp_path: Path) -> None:
     done = h2htalk_here("curate", "check-guard", "scripted:x", "--harmless", "no-harm")
     assert done.returncode == 2

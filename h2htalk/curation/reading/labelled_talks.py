@@ -190,8 +190,10 @@ def _xlsx_rows(path: Path) -> Iterator[Row]:
                 rows = list(
                     sheet.iter_rows(max_row=_MOST_ROWS, max_col=_MOST_COLUMNS, values_only=True)
                 )
-        except (OSError, RoundError):
+        except OSError:
             raise
+        except RoundError as error:
+            raise DataError(f"{path}: {error}") from error
         # openpyxl raises whatever its parsers raise; the owner sees it as this file's mistake.
         except Exception as error:
             raise DataError(f"{path}: cannot be read as a workbook: {error}") from error
