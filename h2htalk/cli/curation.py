@@ -27,7 +27,7 @@ with options.lazy_imports():
     from h2htalk.curation import workspace as workspaces
     from h2htalk.curation.dedup import groups
     from h2htalk.curation.gather import look as gather_look
-    from h2htalk.curation.reading import check_report, recall, summary
+    from h2htalk.curation.reading import check_report, recall, summary, talk_figures
     from h2htalk.scale import ray_cluster
 
 Executor = Literal["local", "ray"]
@@ -146,15 +146,20 @@ def curate_check_guard(
     dry_run: options.DryRun = False,
     **chosen: Any,
 ) -> None:
-    """Check how well a model reads, as guard or reviewer, on 312 bundled dialogues of known truth, and certify it."""
+    """Check how well a model reads, as guard or reviewer, on 312 bundled dialogues of known truth, and certify it.
+
+    With --set it is checked on labelled talks of your own.
+    """
     spec = CheckGuardSpec(model=model, **chosen)
     if dry_run:
         say(*check_guard.estimate_check(spec))
         return
     checks = check_guard.check_guard(spec)
     for check in checks:
+        is_of_talks = check.certificate.is_of_talks
+        report = talk_figures.talk_lines if is_of_talks else check_report.report_lines
         say(
-            *check_report.report_lines(check.certificate, check.outcomes),
+            *report(check.certificate, check.outcomes),
             *check_guard.closing_lines(check),
         )
     raise Exit(0 if all(map(check_guard.passes, checks)) else 4)

@@ -1,6 +1,6 @@
-"""Ask a model, as a guard or as the reviewer, about the bundled dialogues of known truth: `curate check-guard`.
+"""Ask a model, as a guard or as the reviewer, about dialogues of known truth: `curate check-guard`.
 
-    check_set ─► requests, each reader's own ─► call store ─► readings ─► figures ─► certificate
+    check_set, or labelled talks ─► requests, each reader's own ─► call store ─► readings ─► figures ─► certificate
 
 With a workspace replies stand in WORKSPACE/check/calls.jsonl and certificates in WORKSPACE/certificates.jsonl, where
 the gates of its releases find them; without one in OUT.calls/calls.jsonl and in OUT. After a kill the same command
@@ -10,7 +10,7 @@ repeats only the calls that were in flight.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,13 +31,16 @@ from h2htalk.curation.reading.check_readers import (
 )
 from h2htalk.curation.reading.check_settings import CheckGuardSpec
 from h2htalk.curation.reading.guards import GuardReader, guard_form, refuse_weak_guard
+from h2htalk.curation.reading.labelled_talks import load_talks
 from h2htalk.curation.reading.question import PlainQuestion
+from h2htalk.curation.reading.talk_figures import found_in_talk, talk_certificate
 from h2htalk.curation.reading.verdicts import day_of
 from h2htalk.curation.review.check_candidates import ReviewQuestioner
 from h2htalk.curation.review.reviewer import Reviewer
 from h2htalk.curation.stages import ReviewSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import writing
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.readers.certificates import (
     CERTIFICATES,
     Certificate,
@@ -201,17 +204,20 @@ def check_guard(spec: CheckGuardSpec) -> list[ReaderCheck]:
     for reader in readers:
         check_model(reader.calls)
     place = _Place.of(spec)
+    checked_set = CheckedSet.of(spec)
     checks: list[ReaderCheck] = []
     with ExitStack() as stack:
         place.hold(stack)
         store = stack.enter_context(CallStore(place.calls / CALLS))
         for reader in readers:
-            checks.append(_check(reader, spec, store, place))
+            checks.append(_check(reader, spec, checked_set, store, place))
     return checks
 
 
 def passes(check: ReaderCheck) -> bool:
-    """Whether a reader counts for a gate; of a check of some dialogues, whether it gave any valid answer."""
+    """Whether a reader counts for a gate; of some dialogues, or of own talks, whether it gave any valid answer."""
+    if check.certificate.is_of_talks:
+        return any(found_in_talk(outcome) is not None for outcome in check.outcomes)
     if check.is_whole:
         return check.counts
     return any(outcome.read is not None for outcome in check.outcomes)
@@ -234,11 +240,12 @@ def closing_lines(check: ReaderCheck) -> Iterator[str]:
 def estimate_check(spec: CheckGuardSpec) -> list[str]:
     """Describe the calls that `check_guard` would make and what they cost; nothing is sent or written."""
     lines: list[str] = []
+    chosen = CheckedSet.of(spec).chosen(spec)
     for reader in questioners(spec):
         check_model(reader.calls)
         requests = [
             request
-            for checked in asked_dialogues(reader, spec)
+            for checked in asked_dialogues(reader, chosen)
             for request in reader.requests(checked)
         ]
         text, _ = describe_calls(reader.calls, requests)
@@ -246,31 +253,54 @@ def estimate_check(spec: CheckGuardSpec) -> list[str]:
     return [*lines, "nothing was written and no model was called"]
 
 
-def chosen_dialogues(spec: CheckGuardSpec) -> list[CheckedDialogue]:
-    """The dialogues that a check is about: all of its languages, or with a limit some of each kind in turn."""
-    dialogues = [checked for language in spec.languages for checked in load_check_set(language)]
-    if spec.limit is None or spec.limit >= len(dialogues):
-        return dialogues
-    queues: list[list[CheckedDialogue]] = []
-    for label in CHECK_LABELS:
-        for language in spec.languages:
-            queues.append(
-                [one for one in dialogues if one.label == label and one.language == language]
+@dataclass(frozen=True, slots=True)
+class CheckedSet:
+    """The dialogues of known truth that a check is about.
+
+    Attributes:
+        dialogues: all of them, in the languages of the check.
+        talks: the name of an owner's own labelled talks; empty for the bundled set.
+    """
+
+    dialogues: tuple[CheckedDialogue, ...]
+    talks: str = ""
+
+    @classmethod
+    def of(cls, spec: CheckGuardSpec) -> CheckedSet:
+        """The set that a check names. Raises ConfigError, DataError for talks that cannot be read."""
+        if spec.set is not None:
+            talks = load_talks(spec)
+            return cls(dialogues=talks.dialogues, talks=talks.name)
+        bundled = [checked for language in spec.languages for checked in load_check_set(language)]
+        return cls(dialogues=tuple(bundled))
+
+    def chosen(self, spec: CheckGuardSpec) -> tuple[CheckedDialogue, ...]:
+        """All of them, or with a limit some of each label and language in turn."""
+        if spec.limit is None or spec.limit >= len(self.dialogues):
+            return self.dialogues
+        queues: dict[tuple[int, str, int], list[CheckedDialogue]] = {}
+        for checked in self.dialogues:
+            label = checked.why if self.talks else ""
+            key = (
+                CHECK_LABELS.index(checked.label),
+                label,
+                LANGUAGES.index(checked.language),
             )
-    taken: set[str] = set()
-    place = 0
-    while len(taken) < spec.limit:
-        for queue in queues:
-            if place < len(queue) and len(taken) < spec.limit:
-                taken.add(queue[place].id)
-        place += 1
-    return [checked for checked in dialogues if checked.id in taken]
+            queues.setdefault(key, []).append(checked)
+        taken: set[str] = set()
+        place = 0
+        while len(taken) < spec.limit:
+            for key in sorted(queues):
+                if place < len(queues[key]) and len(taken) < spec.limit:
+                    taken.add(queues[key][place].id)
+            place += 1
+        return tuple(checked for checked in self.dialogues if checked.id in taken)
 
 
-def asked_dialogues(reader: Questioner, spec: CheckGuardSpec) -> list[CheckedDialogue]:
+def asked_dialogues(reader: Questioner, chosen: Sequence[CheckedDialogue]) -> list[CheckedDialogue]:
     """The chosen dialogues, each with a sentence that a reader is shown followed by itself without the sentence."""
     asked: list[CheckedDialogue] = []
-    for checked in chosen_dialogues(spec):
+    for checked in chosen:
         if not reader.shown(checked):
             continue
         asked.append(checked)
@@ -281,9 +311,14 @@ def asked_dialogues(reader: Questioner, spec: CheckGuardSpec) -> list[CheckedDia
 
 
 def _check(
-    reader: Questioner, spec: CheckGuardSpec, store: CallStore, place: _Place
+    reader: Questioner,
+    spec: CheckGuardSpec,
+    checked_set: CheckedSet,
+    store: CallStore,
+    place: _Place,
 ) -> ReaderCheck:
-    asked = {checked.id: checked for checked in asked_dialogues(reader, spec)}
+    chosen = checked_set.chosen(spec)
+    asked = {checked.id: checked for checked in asked_dialogues(reader, chosen)}
     requests = {name: reader.requests(checked) for name, checked in asked.items()}
     with ModelCalls(reader.calls, store, reader.stage) as calls:
         replies = calls.ask([one for those in requests.values() for one in those], "the check set")
@@ -294,7 +329,7 @@ def _check(
         }
         reads[name] = reader.read(checked, of_dialogue)
     outcomes: list[CheckOutcome] = []
-    for checked in chosen_dialogues(spec):
+    for checked in chosen:
         without = checked.without_sentence()
         asked_twice = without is not None and without.id in reads
         outcome = CheckOutcome(
@@ -306,12 +341,14 @@ def _check(
         )
         outcomes.append(outcome)
     date = day_of(replies.values())  # of invalid replies too
-    certificate = certify(
-        reader.name, reader.prompt, date, figures_of(outcomes), reader.calls.served_by or ""
-    )
-    is_whole = spec.limit is None or len(outcomes) == sum(
-        len(load_check_set(one)) for one in spec.languages
-    )
+    served = reader.calls.served_by or ""
+    if checked_set.talks:
+        certificate = talk_certificate(
+            reader.name, reader.prompt, checked_set.talks, date, outcomes, served
+        )
+    else:
+        certificate = certify(reader.name, reader.prompt, date, figures_of(outcomes), served)
+    is_whole = len(outcomes) == len(checked_set.dialogues)
     times = [reply.seconds for reply in replies.values() if reply.seconds is not None]
     return ReaderCheck(
         certificate=place.add(certificate) if is_whole else replace(certificate, gates={}),
@@ -358,7 +395,7 @@ class _Place:
         folder = self.certificates.parent
         name = self.certificates.name
         for earlier in read_certificates(folder, name):
-            if earlier.key == certificate.key:
+            if earlier.key == certificate.key and not certificate.is_of_talks:
                 certificate = with_other_languages(certificate, earlier)
         add_certificate(folder, certificate, name)
         return certificate

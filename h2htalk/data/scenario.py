@@ -151,6 +151,10 @@ class Dialogue:
         return as_json(self)
 
 
+# Among what the safety stage noted: hints of the words that the reading of a guard took back.
+CONTRADICTED = "contradicted"
+
+
 def noted_tags(metadata: Mapping[str, Any], start: str | tuple[str, ...] = "") -> set[str]:
     """The tags that the safety stage noted in metadata and that begin so; none where they are of another form."""
     safety = metadata.get("safety")

@@ -128,6 +128,18 @@ def test_an_unread_item_with_a_hint_goes_to_nobody_who_declined_crises(tmp_path:
     open_round(RoundFolder(path).spec(), path)
 
 
+def test_what_a_guard_took_back_is_a_hint_until_its_reading_counts(tmp_path: Path) -> None:
+    """A guard that nobody has checked said that there is no crisis, and who declined crises got the item."""
+    taken_back = ["crisis.possible"]
+    records = [
+        made("c-unchecked", by="review:unchecked", contradicted=taken_back),
+        made("c-checked", by=REVIEWER, contradicted=taken_back),
+    ]
+    path, _ = opened(tmp_path, *records, certificates=[certificate(REVIEWER)])
+    assert given_to(path, NAMES[0]) == {"c-unchecked", "c-checked"}
+    assert given_to(path, NAMES[1]) == {"c-checked"}
+
+
 def test_unread_items_are_withheld_where_the_settings_say_so(tmp_path: Path) -> None:
     records = [made("c-plain"), made("c-read", by=REVIEWER)]
     path, _ = opened(tmp_path, *records, unread="withhold", certificates=[certificate(REVIEWER)])

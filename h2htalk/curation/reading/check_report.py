@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from h2htalk.curation.reading.check_readers import TOLD, TOLD_WITHOUT, CheckOutcome
 from h2htalk.data.languages import Language, find_language
@@ -69,11 +69,13 @@ def name_of_kind(kind: str) -> tuple[str, str]:
     return _NAMES.get(kind, (kind, "found"))
 
 
-def figures_tables(certificate: Certificate) -> list[Table]:
-    """The figures by kind, with Wilson's intervals: a table a language, of at most 80 columns."""
+def figures_tables(
+    certificate: Certificate, names: Callable[[str], tuple[str, str]] = name_of_kind
+) -> list[Table]:
+    """The figures by kind, with Wilson's intervals: a table a language, of at most 80 columns; `names` names kinds."""
     rows: dict[Language, list[tuple[object, ...]]] = {}
     for figure in certificate.figures:
-        name, share = name_of_kind(figure.kind)
+        name, share = names(figure.kind)
         low, high = wilson_interval(figure.found / figure.of, figure.of)
         interval = f"{low:.2f} to {high:.2f}"
         row = (

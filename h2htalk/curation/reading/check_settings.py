@@ -40,9 +40,39 @@ class CheckGuardSpec(ReaderCallOptions):
         int | None, about("So many dialogues of all kinds; gives no certificate.", ge=1)
     ] = None
 
+    set: Annotated[
+        PathText | None,
+        about(
+            "Labelled talks of your own in place of the bundled dialogues: JSON lines, CSV or XLSX."
+        ),
+    ] = None
+    harmless: Annotated[
+        tuple[str, ...],
+        about("A label of --set that says that nothing is the matter; may be repeated."),
+    ] = ()
+    companion: Annotated[
+        tuple[str, ...],
+        about("A companion's name, beside AI, in the lines of a table of --set; may be repeated."),
+    ] = ()
+    user: Annotated[
+        tuple[str, ...], about("A user's name, beside User, in such lines; may be repeated.")
+    ] = ()
+    text: Annotated[str, about("The column of texts in a table of --set.")] = ""
+    label: Annotated[str, about("The column of labels in a table of --set.")] = ""
+
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
         check_fields(self)
+        about_talks = {
+            "--harmless": self.harmless,
+            "--companion": self.companion,
+            "--user": self.user,
+            "--text": self.text,
+            "--label": self.label,
+        }
+        for option, value in about_talks.items():
+            if value and self.set is None:
+                raise ConfigError(f"{option} belongs to --set FILE")
         if self.workspace is not None and self.out is not None:
             raise ConfigError(
                 "--workspace and --out: certificates go to one place; leave one of them out"

@@ -20,12 +20,20 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.model_names import without_path
-from h2htalk.data.readers.certificates import CertificateFigure, read_certificates
+from h2htalk.data.readers.certificates import (
+    HARMFUL_TALKS,
+    HARMLESS_TALKS,
+    Certificate,
+    CertificateFigure,
+    read_certificates,
+)
 from h2htalk.data.readers.check_set import check_set_fingerprint
 from h2htalk.data.records import Text, read_record, strict_record
 
 MEASURED = Path(__file__).with_name("measured_words.toml")
 LOOK_ALIKE = "_look_alike"  # behind a kind: the figure of texts that only look like it
+# What the figures of labelled talks are about that a run prints.
+TALKS: Mapping[str, str] = {HARMFUL_TALKS: "harmful", HARMLESS_TALKS: "harmless"}
 # What a figure is about, by its kind.
 NAMES: Mapping[str, str] = {
     "harm": "harm by the companion",
@@ -135,7 +143,8 @@ def languages_of(folder: StageFolder) -> list[Language]:
 
 def _model_lines(workspace: Workspace) -> Iterator[str]:
     """A line for each certificate and language, and one for a reviewer without any (`summary` names such guards)."""
-    certificates = read_certificates(workspace.path)
+    of_all = read_certificates(workspace.path)
+    certificates = [certificate for certificate in of_all if not certificate.is_of_talks]
     for certificate in certificates:
         others = (
             ""
@@ -148,10 +157,27 @@ def _model_lines(workspace: Workspace) -> Iterator[str]:
             if shares:
                 checked = f"checked {certificate.date}{others}"
                 yield f"{certificate.reader} found, {language}: {'; '.join(shares)} ({checked})"
+    for certificate in of_all:
+        if certificate.is_of_talks:
+            yield from _talk_lines(certificate)
     reviewer = _reviewer(workspace)
     if reviewer and reviewer not in {certificate.reader for certificate in certificates}:
         command = "h2htalk curate check-guard MODEL --reader review"
         yield f"{reviewer} was not checked, so what it read counts for no gate: {command}"
+
+
+def _talk_lines(certificate: Certificate) -> Iterator[str]:
+    """A line a language for a check with talks that the owner labelled, which counts for no gate."""
+    for language in LANGUAGES:
+        texts: list[str] = []
+        for figure in certificate.figures:
+            if figure.language == language and figure.kind in TALKS:
+                texts.append(f"{TALKS[figure.kind]} {figure.found} of {figure.of}")
+        if texts:
+            yield (
+                f"{certificate.reader} found something in labelled talks of yours, {language}: "
+                f"{', '.join(texts)} ({certificate.set}, checked {certificate.date})"
+            )
 
 
 def _shares(figures: Sequence[CertificateFigure]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from h2htalk.curation.stage_folder import (
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.scenario import Dialogue
+from h2htalk.data.scenario import CONTRADICTED, Dialogue
 from h2htalk.detect import encoder as danger_encoder
 from h2htalk.detect.hashed import load_classifier, load_joint
 from h2htalk.detect.safety import companion, crisis, lexicons
@@ -188,12 +188,16 @@ def guarded_outcome(
     dialogue: Dialogue, assessment: Assessment, guarded: GuardReading, reader: GuardReader
 ) -> Outcome:
     """As `outcome`, after a guard has read the dialogue; its reading stands in the audit record, key `read`."""
+    by_words = assessment
     assessment, left = apply_reading(dialogue, assessment, guarded, reader)
+    contradicted = sorted(
+        _noted_codes(by_words, by_words.evidence) - _noted_codes(assessment, left)
+    )
     details: dict[str, Any] = {}
     if guarded.verdict is not None:
         verdict = guarded.verdict
         details["guard"] = {"safety": verdict.safety, "categories": list(verdict.categories)}
-    decided = outcome(dialogue, assessment, left, details)
+    decided = outcome(dialogue, assessment, left, details, contradicted)
     audit: dict[str, Any] = {}
     if guarded.read is not None:
         read = guarded.read
@@ -205,15 +209,24 @@ def guarded_outcome(
     return replace(decided, audit={**(decided.audit or {}), **audit}) if audit else decided
 
 
+def _noted_codes(assessment: Assessment, evidence: Sequence[Evidence]) -> set[str]:
+    """What an assessment and its open evidence note of a dialogue: reasons, and doubts about a crisis."""
+    doubts = {sign.category for sign in evidence} & {crisis.POSSIBLE, crisis.HINT}
+    return set(assessment.reasons) | doubts
+
+
 def outcome(
     dialogue: Dialogue,
     assessment: Assessment,
     left: Sequence[Evidence] | None = None,
     guard: Mapping[str, Any] | None = None,
+    contradicted: Sequence[str] = (),
 ) -> Outcome:
     """A kept dialogue with `metadata.safety`, or a rejection by its first reason, without text where that is `hard`.
 
     `left`: the evidence that a guard left open; None for all. `guard`: what the guard said, for the details.
+    `contradicted`: what the words noted and the guard's reading took back. It stays in the metadata, because a reading
+    counts only with a certificate: until then a round takes it for a hint that nobody has read.
     """
     details: dict[str, Any] = dict(guard or {})
     details = details | assessment.to_dict()
@@ -230,10 +243,14 @@ def outcome(
     seen = {one.category for one in (assessment.evidence if left is None else left)}
     possible, hint = (code in seen for code in (crisis.POSSIBLE, crisis.HINT))
     noted |= {"possible_crisis": True} if possible else {"crisis_hint": True} if hint else {}
+    if contradicted:
+        noted[CONTRADICTED] = list(contradicted)
     kept = replace(dialogue, metadata={**dialogue.metadata, "safety": noted})
     tags = ["review"] if assessment.action == "review" else []
     if any(code.startswith(crisis.TAGS) for code in reasons):
         tags.append("crisis")
     elif possible:
         tags.append("possible_crisis")
+    if contradicted:
+        tags.append(CONTRADICTED)
     return Kept(kept.to_dict(), (*tags, *reasons), details if assessment.evidence else None)

@@ -20,6 +20,15 @@ from h2htalk.data.readers.served_by import describe_difference
 from h2htalk.data.records import Text, as_json, read_record, strict_record
 
 CERTIFICATES = "certificates.jsonl"  # of a workspace
+OF_TALKS = (
+    "talks:"  # before the hash of a set of an owner's own labelled talks (`check-guard --set`)
+)
+# Figures about such talks: in how many anything was found, and in how many harm by the companion.
+HARMFUL_TALKS = "harmful_talks"
+HARMFUL_AS_HARM = "harmful_talks_as_harm"
+HARMLESS_TALKS = "harmless_talks"
+HARMLESS_AS_HARM = "harmless_talks_as_harm"
+TALKS_LABELLED = "labelled "  # before a label
 
 
 @strict_record
@@ -46,7 +55,7 @@ class Certificate:
         prompt: the fingerprint of its question.
         served_by: digests of what served the model when it was checked (`chat/served_model.py`): nobody knows what else
             is served under its name.
-        set: the fingerprint of the dialogues that it was checked with.
+        set: the fingerprint of the dialogues that it was checked with; of an owner's own talks `talks:` and their hash.
         date: the day of the check (ISO 8601).
         figures: what it found, by language and kind.
         gates: the gates for which it counts as a reader, by language, as far as its figures give them
@@ -69,6 +78,11 @@ class Certificate:
     def key(self) -> tuple[str, str, str, str]:
         """What was checked: the reader, its question, the dialogues, and what served the model."""
         return self.reader, self.prompt, self.set, self.served_by
+
+    @property
+    def is_of_talks(self) -> bool:
+        """Whether it is about an owner's own labelled talks, and so for no gate."""
+        return self.set.startswith(OF_TALKS)
 
     def checks(self, language: Language) -> bool:
         """Whether the reader was checked with dialogues in this language."""
@@ -111,7 +125,11 @@ def why_no_certificate(read: Read, certificates: Iterable[Certificate]) -> str:
 
     `NO_CERTIFICATE`, or how what was checked differs from what read, the nearest first.
     """
-    of_reader = [certificate for certificate in certificates if certificate.reader == read.reader]
+    of_reader = [
+        certificate
+        for certificate in certificates
+        if certificate.reader == read.reader and not certificate.is_of_talks
+    ]
     if not of_reader:
         return NO_CERTIFICATE
     current = [

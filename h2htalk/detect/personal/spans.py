@@ -163,11 +163,25 @@ _TENS = (
     "eighty",
     "ninety",
 )  # "eighty one"
+_TEENS = (
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+)
 _DIGIT_WORDS = {"oh": "0"} | {
-    word: str(n) for row in (_DIGITS_IN_ORDER, _TENS) for n, word in enumerate(row) if word
+    word: str(n) for row in (_DIGITS_IN_ORDER, _TENS, _TEENS) for n, word in enumerate(row) if word
 }
+# Words that say how often a digit stands there, or that two zeros do.
+_COUNTING_WORDS = ("double", "dbl", "triple", "treble", "quadruple", "hundred")
 _SIGN = re.compile(
-    rf"(?<![a-z])(?:{'|'.join(_DIGIT_WORDS)})(?![a-z])|(?P<skip>\bdouble\b|\btriple\b)|[0-9a-z]"
+    rf"(?<![a-z])(?:{'|'.join(_DIGIT_WORDS)})(?![a-z])|(?P<skip>\b(?:{'|'.join(_COUNTING_WORDS)})\b)|[0-9a-z]"
 )
 
 
@@ -187,7 +201,11 @@ class ValueShape:
             old = self.value[start:end]
             other = char
             if char.isdigit() and (old in HAN or old.lower() in _DIGIT_WORDS):
-                words = _TENS if old.lower() in _TENS and char in "23456789" else _DIGITS_IN_ORDER
+                words = _DIGITS_IN_ORDER
+                if old.lower() in _TEENS:
+                    words = _TEENS
+                elif old.lower() in _TENS and char in "23456789":
+                    words = _TENS
                 other = "零一二三四五六七八九"[int(char)] if old in HAN else words[int(char)]
             parts += [
                 self.value[at:start],

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import noted_tags
+from h2htalk.data.scenario import CONTRADICTED, noted_tags
 from h2htalk.errors import counted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.readers.read_before import ANNOUNCED, ReadBefore
@@ -96,11 +96,15 @@ def unread_share(items: Sequence[Item], language: Language) -> Share:
 
 
 def _is_hinted(record: Record) -> bool:
-    """Whether the safety stage noted anything in the metadata of a dialogue, a scenario or a candidate."""
+    """Whether the safety stage noted anything in the metadata of a dialogue, a scenario or a candidate.
+
+    What a guard took back counts, too: an unread item was read by nobody whose reading counts.
+    """
     scenario = record.get("scenario", record)
     metadata = scenario.get("metadata") if isinstance(scenario, Mapping) else None
     if not isinstance(metadata, Mapping):
         return False
     safety = metadata.get("safety")
     noted = safety if isinstance(safety, Mapping) else {}
-    return bool(noted.get("crisis_hint") or noted.get("possible_crisis") or noted_tags(metadata))
+    is_in_doubt = any(noted.get(key) for key in ("crisis_hint", "possible_crisis", CONTRADICTED))
+    return is_in_doubt or bool(noted_tags(metadata))

@@ -160,10 +160,18 @@ def test_what_is_made_of_a_name_follows_it() -> None:
         ),
         ("ty", "PERSON", "[a-z]{3,}"),
         ("汤圆", "PERSON", "PET"),
+        (
+            "oh seven seven double oh, nine hundred, one two fifteen",
+            "PHONE_NUMBER",
+            "(?:[a-z]+ ){3}double [a-z]+, [a-z]{3,5} hundred, [a-z]{3,5} [a-z]{3,5} (?:ten|eleven|twelve|[a-z]+teen)",
+        ),
     ],
 )
 def test_a_surrogate_is_of_the_same_build(value: str, kind: str, form: str) -> None:
-    """Handles were a name and letters at random, "Little Acorns of Penhallow nursery" became "Oakwood of nursery"."""
+    """Handles were a name and letters at random, "Little Acorns of Penhallow nursery" became "Oakwood of nursery".
+
+    "nine hundred" became "two nktohxv".
+    """
     lists = word_lists()
     pattern = form.replace("WORD", "|".join(lists["handle_en"])).replace(
         "PET", "|".join(lists["given_pet"])

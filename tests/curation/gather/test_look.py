@@ -96,6 +96,14 @@ def test_each_kind_is_known_and_its_source_reads_it(tmp_path: Path, form: str) -
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ""] == ["work"]
 
 
+def test_an_export_of_telegram_that_was_written_again_is_known(tmp_path: Path) -> None:
+    """Without the space after each colon it was JSON that no format reads."""
+    text = json.dumps(TELEGRAM, separators=(",", ":"))
+    (tmp_path / "result.json").write_text(text, encoding="utf-8")
+    _, source = looked(tmp_path / "result.json")
+    assert source["format"] == "telegram"
+
+
 def test_what_is_guessed_is_said(tmp_path: Path) -> None:
     said, source = looked(EXAMPLES / "chat_export.txt")
     assert source["companion"] == "Luna"

@@ -633,3 +633,10 @@ def test_items_that_came_went_moved_and_changed(tmp_path: Path) -> None:
         f"  {item_id(2)}: licence, tags",
         f"  {item_id(5)}: votes",
     ]
+
+
+def test_a_card_says_what_is_known_of_recall(tmp_path: Path) -> None:
+    line = "people of the sample seed-0, of 9 en dialogues kept without a tag: harm 0 of 9: at most 30 %"
+    folder = tmp_path / "release"
+    make_card(folder, facts={"recall": [line]})
+    assert line in (folder / "README.md").read_text(encoding="utf-8")

@@ -241,6 +241,26 @@ def test_what_words_remove_is_not_read_and_what_they_doubt_is_decided(tmp_path: 
     )
 
 
+def test_a_hint_that_the_guard_takes_back_stays_noted_and_is_counted(tmp_path: Path) -> None:
+    """Without a trace of it a guard that finds nothing gave the dialogue to annotators who declined crises."""
+    doubted = (
+        "hay NEPA took light again, this country will kill somebody one day",
+        "Again? How long now?",
+    )
+    workspace, _ = run_guard(tmp_path, [dialogue(1, *doubted), dialogue(2, *HELLO)])
+    records = safety_records(workspace)
+    noted = records["made-000001"]["kept"]["metadata"]["safety"]
+    assert noted == {
+        "action": "keep",
+        "tags": [],
+        "risk": "none",
+        "contradicted": ["crisis.possible"],
+    }
+    assert not notes_crisis(records["made-000001"]["kept"]["metadata"])
+    assert "contradicted" not in records["made-000002"]["kept"]["metadata"]["safety"]
+    assert workspace.stage("safety").total().tags == {"contradicted": 1}
+
+
 def test_with_doubtful_alone_others_are_unread(tmp_path: Path) -> None:
     doubtful = ("I hope you have a nice day.", "You too, idiot. What a slut you are.")
     workspace, bodies = run_guard(

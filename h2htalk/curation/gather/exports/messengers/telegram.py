@@ -30,13 +30,14 @@ _OF_MANY = (
     "private_channel",
     "public_channel",
 )
+# What a program wrote again, such as jq, has no space after the colon.
+_CHAT_TYPE = re.compile(rf'"type"\s*:\s*"(?:{"|".join((*_OF_TWO, *_OF_MANY, "saved_messages"))})"')
 
 
 def looks_like(head: str) -> bool:
     """Whether a text begins as an export of Telegram."""
     bare = head.lstrip()
-    kinds = (*_OF_TWO, *_OF_MANY, "saved_messages")
-    is_chat = any(f'"type": "{kind}"' in bare[:600] for kind in kinds)
+    is_chat = _CHAT_TYPE.search(bare[:600]) is not None
     return bare.startswith("{") and (
         (is_chat and '"messages"' in bare) or '"personal_information"' in bare[:600]
     )
