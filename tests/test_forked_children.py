@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import time
+from pathlib import Path
 
 import pytest
 
-from support.kills import KILLED, killed_in
+from support.kills import KILLED, killed_in, states_of
 
 
 class Model:
@@ -41,3 +42,30 @@ def test_a_forked_child_that_hangs_is_ended_with_its_stack(
     with pytest.raises(AssertionError, match=r"it still ran after 0\.2 s"):
         killed_in(lambda: time.sleep(60), seconds=0.2)
     assert "in <lambda>" in capfd.readouterr().err
+
+
+def test_what_a_forked_child_raises_fails_the_test() -> None:
+    """A command that failed where it was to be killed passed for one that had ended."""
+
+    def fail() -> None:
+        raise ValueError("no such shard")
+
+    with pytest.raises(AssertionError, match="ValueError: no such shard"):
+        killed_in(fail)
+
+
+def test_each_state_of_a_folder_comes_once(tmp_path: Path) -> None:
+    """Of 268 states of an evaluation, each of which was then erased from, most were the same."""
+    folder = tmp_path / "folder"
+
+    def work() -> None:
+        folder.mkdir()
+        (folder / "file").write_text("begun")
+        (tmp_path / "elsewhere").write_text("")
+        (folder / "file").write_text("ended")
+        (folder / "last").write_text("")
+
+    states = states_of(work, folder, tmp_path / "states")
+    assert (folder / "last").exists()
+    assert list(states[0].iterdir()) == []
+    assert [(state / "file").read_text() for state in states[1:]] == ["begun", "ended"]

@@ -42,6 +42,7 @@ from support.shards import ITEMS, OF, attempt_all, attempts_at, own_words, same_
 from support.splits import write_split
 
 Damage = Callable[[Path], object]
+BUCKET = "memory://bucket/runs"
 
 
 @pytest.fixture(scope="module")
@@ -207,8 +208,19 @@ def test_other_commands_say_what_an_attempt_is(shards: Path) -> None:
 @pytest.fixture
 def bucket() -> Iterator[str]:
     MemoryFileSystem.store.clear()
-    yield "memory://bucket/runs"
+    yield BUCKET
     MemoryFileSystem.store.clear()
+
+
+@pytest.fixture(scope="module")
+def files_of_attempt(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of an attempt at all items on object storage, by their names there."""
+    MemoryFileSystem.store.clear()
+    with LoopbackServer(reply=own_words) as server:
+        attempt_all(spec_of(server, tmp_path_factory.mktemp("stored"), BUCKET), 1)
+    files = {name: file.getvalue() for name, file in MemoryFileSystem.store.items()}
+    MemoryFileSystem.store.clear()
+    return files
 
 
 def test_shards_on_object_storage_are_the_same_run(tmp_path: Path, bucket: str) -> None:
@@ -324,10 +336,10 @@ def test_an_erasure_reaches_winners_and_losers_and_what_is_merged(
 
 @pytest.mark.parametrize("fails_at", range(1, 64, 3))
 def test_an_interrupted_erasure_on_storage_is_completed_by_the_next(
-    tmp_path: Path, bucket: str, fails_at: int
+    tmp_path: Path, bucket: str, files_of_attempt: dict[str, bytes], fails_at: int
 ) -> None:
-    with LoopbackServer(reply=own_words) as server:
-        attempt_all(spec_of(server, tmp_path, bucket), 1)
+    for name, content in files_of_attempt.items():
+        MemoryFileSystem().pipe_file(name, content)
     url = found_at(bucket)[0].storage.address
     erased = ErasedIds(frozenset({"made-00003"}))
     steps = iter(range(1, 100))

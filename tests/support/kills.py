@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import hashlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest.mock import patch
 
 from h2htalk.data.files import AppendLog
@@ -121,10 +123,14 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
 
 def states_of(work: Callable[[], object], folder: Path, into: Path) -> list[Path]:
-    """Run in a process of its own; returns copies of a folder as a kill before each change of a file leaves it."""
+    """Run in a process of its own; returns copies of a folder as a kill before each change of a file leaves it.
+
+    A state that is the same as an earlier one, byte for byte, has no copy of its own: most changes are elsewhere.
+    """
 
     def watched() -> None:
         copying = False
+        seen = set[str]()
 
         def watch(event: str, args: tuple[object, ...]) -> None:
             nonlocal copying
@@ -133,36 +139,57 @@ def states_of(work: Callable[[], object], folder: Path, into: Path) -> list[Path
             )
             if changes and not copying and folder.is_dir():
                 copying = True
-                number = len(os.listdir(into))
-                shutil.copytree(folder, into / f"{number:05}")
+                state = _hash_of_state(folder)
+                if state not in seen:
+                    seen.add(state)
+                    shutil.copytree(folder, into / f"{len(seen):05}")
                 copying = False
 
         sys.addaudithook(watch)
-        try:
-            work()
-        except BaseException:  # noqa: BLE001  shown here, and the test fails
-            traceback.print_exc()
-            os._exit(KILLED)
+        work()
 
     into.mkdir()
     assert not killed_in(watched)
     return sorted(into.iterdir())
 
 
+def _hash_of_state(folder: Path) -> str:
+    """The same for two states of a folder whose files have the same names, modes and bytes."""
+    state = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        content = path.read_bytes() if path.is_file() else b""
+        name = path.relative_to(folder)
+        state.update(f"{name}\n{path.lstat().st_mode} {len(content)}\n".encode() + content)
+    return state.hexdigest()
+
+
 def killed_in(work: Callable[[], object], seconds: float = PATIENCE) -> bool:
     """Run in a process of its own; whether the work ended it with `KILLED`, or it was killed.
 
-    Raises AssertionError where it goes on for longer than `seconds`; standard error holds its stacks.
+    Raises AssertionError where the work raises, with its traceback; and where it goes on for longer than `seconds`:
+    standard error then holds its stacks.
     """
-    if not (child := os.fork()):
-        begin_child(seconds)
-        try:
-            work()
-        finally:
-            os._exit(0)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with tempfile.TemporaryFile() as raised:
+        child = os.fork()
+        if child == 0:
+            begin_child(seconds)
+            _end_with(work, raised.fileno())
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        raised.seek(0)
+        error = raised.read().decode()
     assert code != -signal.SIGALRM, f"it still ran after {seconds:g} s"
+    assert not error, f"the work failed in its process:\n{error}"
     return code in (KILLED, -signal.SIGKILL)
+
+
+def _end_with(work: Callable[[], object], raised: int) -> NoReturn:
+    """Do the work and end this process; what the work raises is written to a file, of which the number is given."""
+    try:
+        work()
+    except BaseException:  # noqa: BLE001  the parent process shows it
+        os.write(raised, traceback.format_exc().encode())
+    finally:
+        os._exit(0)
 
 
 def begin_child(seconds: float) -> None:

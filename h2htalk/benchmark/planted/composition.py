@@ -79,6 +79,12 @@ def _traits_of(like: str) -> _ReplyTraits:
     )
 
 
+# A place's passages and wording are composed in the forms of several replies.
+@lru_cache(maxsize=1024)
+def _sentences_of(text: str) -> tuple[str, ...]:
+    return tuple(split_sentences(text))
+
+
 def compositions(
     wording: str,
     filler: Sequence[str],
@@ -95,7 +101,7 @@ def compositions(
     """
     traits = _traits_of(like)
     form = traits.form
-    passages = [split_sentences(passage) for passage in filler]
+    passages = [_sentences_of(passage) for passage in filler]
     asides = _choose_asides(asides, traits, draw)
     return [_attempt(wording, passages, asides, form, language, draw) for _ in range(number)]
 
@@ -121,6 +127,8 @@ def _choose_asides(asides: Sequence[str], traits: _ReplyTraits, draw: random.Ran
     return chosen
 
 
+# Each draw sorts the same few hundred asides for every composition.
+@lru_cache(maxsize=2048)
 def _sort_of(aside: str) -> str:
     """What an aside has that others lack."""
     if any(map(str.isdigit, aside)):
@@ -142,7 +150,7 @@ def _attempt(
     draw: random.Random,
 ) -> str:
     """One composition of a wording with passages that are drawn."""
-    core = split_sentences(wording)
+    core = _sentences_of(wording)
     wanted = (form.length - len(wording)) * draw.uniform(*_LENGTHS)
     filler = _take(passages, asides, wanted, draw)
     if form.ends_with_question and not form.cut:
@@ -161,7 +169,7 @@ def _attempt(
     markers = "".join(line.marker for line in form.lines)
     if any(map(str.isdigit, markers)):
         # A number between its sentences would be among its words.
-        core = [wording]
+        core = (wording,)
     sentences = [_Sentence(text, aside=text in asides) for text in filler]
     sentences[position:position] = [_Sentence(text, of_wording=True) for text in core]
     sentences[-1].to_cut = form.cut

@@ -32,6 +32,7 @@ def form_values(text: str) -> list[float]:
     """Return what can be counted of a reply without reading it."""
     sentences = chain.from_iterable(map(split_sentences, text.splitlines()))
     lengths = [len(sentence) for sentence in sentences] or [0]
+    lengths_array = np.array(lengths)
     size = max(1, len(text))
     letters = sum(map(str.isalpha, text))
     marks = len(_MARK.findall(text))
@@ -41,7 +42,7 @@ def form_values(text: str) -> list[float]:
     last = stripped[-1:]
     values: list[float] = [len(text), len(text.split()), len(lengths), len(text.splitlines())]
     values += [lengths[0], lengths[-1], max(lengths), min(lengths)]
-    values += [float(np.mean(lengths)), float(np.std(lengths))]
+    values += [float(lengths_array.mean()), float(lengths_array.std())]
     values += [capitals, capitals / max(1, letters), digits, digits / size, marks / size]
     values += [text.count(_LISTING), len(_SMALL_AFTER_STOP.findall(text))]
     values += [len(_CAPITAL_WITHIN.findall(text)), max(text.find("?"), text.find("？"))]
