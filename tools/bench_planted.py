@@ -14,6 +14,7 @@ answered, beside the systems that this file makes.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import re
 import subprocess
@@ -100,9 +101,8 @@ def try_judges(limit: int) -> None:
                 )
             if done.returncode != 0:
                 raise SystemExit(done.stdout + done.stderr)
-            gate = command(
-                "gate", str(out), "--policy", str(policy), "--markdown", str(folder / f"{label}.md")
-            )
+            report = folder / f"{label}.json"
+            gate = command("gate", str(out), "--policy", str(policy), "--json", str(report))
             result = load_study(out)
             planted = len(read_planted(result.study))
             calls = sum(1 for _ in read_jsonl(out / "judgements" / "calls.jsonl"))
@@ -111,16 +111,8 @@ def try_judges(limit: int) -> None:
                 f"  calls of the judge {calls}, of which planted {planted} ({100 * planted / calls:.0f} %)"
             )
             print(f"  gate: exit code {gate.returncode}")
-            report = (folder / f"{label}.md").read_text(encoding="utf-8").splitlines()
-            print(
-                *(
-                    f"    {line[:150]}"
-                    for line in report
-                    if re.match(r"\| (?:violation|over)", line)
-                ),
-                sep="\n",
-                flush=True,
-            )
+            for criterion in json.loads(report.read_text(encoding="utf-8"))["criteria"]:
+                print(f"    {criterion['figure']}: {criterion['verdict']}", flush=True)
 
 
 # --- systems whose replies are there ---
@@ -310,9 +302,8 @@ def look_once(
     for at, request in enumerate(requests):
         one = known.get(request.id)
         if one is not None:
-            found = drawing.context(one.arm, one.case, one.place)
-            assert found is not None
-            reply = replace(found[1], text=one.text)
+            _, context = next(drawing.contexts(one.arm, one.case, one.place))
+            reply = replace(context, text=one.text)
         elif number == 0:
             reply = by_id[request.id]
         else:

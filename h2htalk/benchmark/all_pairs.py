@@ -66,8 +66,7 @@ class AllPairs:
     @property
     def ranks(self) -> list[int]:
         """One more than the number of runs that are shown to be better."""
-        better = self.apart & (self.means[:, None] > self.means[None, :])
-        return [1 + int(number) for number in better.sum(axis=0)]
+        return _ranks_of(_shown_better(self.means, self.p))
 
     @property
     def pairs(self) -> tuple[int, int]:
@@ -141,19 +140,22 @@ def rank_by_figure(
             families[family_of(figure, headline)].append(figure)
     ranks = {}
     for members in counted_items("ranking runs", list(families.values())):
-        summed = {figure: _sum_figure(items, weights[figure]) for figure in members}
-        totals = {figure: summed[figure].totals for figure in members}
-        p_values = {}
+        totals = {figure: _sum_figure(items, weights[figure]).totals for figure in members}
+        adjusted = _rejectable_p_values(totals)
         for figure in members:
-            pairs = _pair_p_values(totals[figure], figures=len(members))
-            for pair, p in pairs.items():
-                p_values[figure, pair] = p
-        adjusted = holm(p_values)
-        for figure in members:
-            of_figure = {pair: p for (name, pair), p in adjusted.items() if name == figure}
-            compared = _compared(figure, summed[figure], totals[figure], of_figure)
-            ranks[figure] = compared.ranks
+            better = _shown_better(totals[figure].sum(axis=0), adjusted[figure])
+            ranks[figure] = _ranks_of(better)
     return ranks
+
+
+def _shown_better(means: Values, p: Values) -> npt.NDArray[np.bool_]:
+    """Run x run: whether the row's run is shown to be better; `p`: adjusted, by run and run."""
+    return (p < ALPHA) & (means[:, None] > means[None, :])
+
+
+def _ranks_of(better: npt.NDArray[np.bool_]) -> list[int]:
+    """One more than the number of runs that are shown to be better."""
+    return [1 + int(number) for number in better.sum(axis=0)]
 
 
 def _headline(figures: Collection[str]) -> str:
@@ -193,17 +195,23 @@ def _compared(
     figure: str, summed: _ClusterSums, totals: Values, adjusted: Mapping[int, float]
 ) -> AllPairs:
     """Runs compared in a figure; `adjusted`: p by the number of the pair."""
-    runs = totals.shape[1]
-    a, b = np.triu_indices(runs, 1)
-    p = np.ones((runs, runs))
-    p[a, b] = p[b, a] = [adjusted[pair] for pair in range(len(a))]
+    p_values = [adjusted[pair] for pair in range(len(adjusted))]
     return AllPairs(
         figure=figure,
         items=int(summed.sizes.sum()),
         clusters=len(totals),
         means=totals.sum(axis=0),
-        p=p,
+        p=_by_run_and_run(p_values, totals.shape[1]),
     )
+
+
+def _by_run_and_run(p_values: Sequence[float], runs: int) -> Values:
+    """Return p of each pair, in the order of `np.triu_indices`, as a symmetric matrix with 1 on its diagonal."""
+    a, b = np.triu_indices(runs, 1)
+    p = np.ones((runs, runs))
+    p[a, b] = p_values
+    p[b, a] = p_values
+    return p
 
 
 def _pair_p_values(totals: Values, figures: int) -> dict[int, float]:
@@ -211,37 +219,113 @@ def _pair_p_values(totals: Values, figures: int) -> dict[int, float]:
 
     `figures`: how many figures p is adjusted for together, beside all pairs.
     """
-    runs = totals.shape[1]
-    a, b = np.triu_indices(runs, 1)
-    differences = totals[:, a] - totals[:, b]
-    differences[np.abs(differences) < _SAME / len(totals)] = 0.0
-    rng = np.random.default_rng(0)
-    flips = max(FLIPS, FLIPS_A_TEST * len(a) * figures)
-    least = np.abs(differences.sum(axis=0)) - _SAME
-    reached = np.ones(len(a))
-    rows = max(1, SIGNS_AT_ONCE // max(len(totals), len(a)))
-    for start in range(0, flips, rows):
-        bits = rng.integers(0, 2, size=(min(rows, flips - start), len(totals)), dtype=np.int8)
-        sums = flipped_products(2.0 * bits - 1, totals)  # type: ignore[arg-type]
-        reached += np.concatenate(_count_reached(sums, least))
-    p_values = dict(enumerate((reached / (flips + 1)).tolist()))
-    for pair, pair_differences in enumerate(differences.T):
-        # One pair has p by the very flips of `compare`.
-        if runs == 2 or np.count_nonzero(pair_differences) <= EXACT:
-            p_values[pair] = sign_flip_p(pair_differences)
-    return p_values
+    tests = _PairTests(totals, figures)
+    while tests.is_open:
+        tests.flip()
+    return dict(enumerate(tests.p_values.tolist()))
 
 
-def _count_reached(sums: Values, least: Values) -> list[npt.NDArray[np.int64]]:
-    """Count the flips that bring each pair's difference to its `least`; run by run is faster than all at once."""
-    counts = []
-    start = 0
-    for run in range(sums.shape[1]):
-        differences = np.abs(sums[:, run + 1 :] - sums[:, [run]])
-        end = start + differences.shape[1]
-        counts.append((differences >= least[start:end]).sum(axis=0))
-        start = end
-    return counts
+def _rejectable_p_values(totals: Mapping[str, Values]) -> dict[str, Values]:
+    """Return the adjusted p of each figure's pairs, by run and run, exact below `ALPHA`; of all others 1 or exact.
+
+    The pairs of all figures are adjusted together (Holm), and flips are counted for those alone that can still be told
+    apart. Where Holm keeps E pairs, it rejects none whose p is ALPHA / (E + 1) or more, as it multiplies p of a
+    rejected pair by more than E. p only grows while flips are counted; so each pair that is kept lowers the limit of
+    the others.
+    """
+    tests = {figure: _PairTests(values, len(totals)) for figure, values in totals.items()}
+    while any(of_figure.is_open for of_figure in tests.values()):
+        for of_figure in tests.values():
+            of_figure.flip()
+        limit = _kept_limit([of_figure.p_values for of_figure in tests.values()])
+        for of_figure in tests.values():
+            of_figure.keep(limit)
+    p_values = {}
+    for figure, of_figure in tests.items():
+        for pair, p in enumerate(of_figure.p_values.tolist()):
+            p_values[figure, pair] = p
+    adjusted = holm(p_values)
+    matrices = {}
+    for figure, values in totals.items():
+        pairs = range(len(tests[figure].p_values))
+        of_pairs = [adjusted[figure, pair] for pair in pairs]
+        matrices[figure] = _by_run_and_run(of_pairs, values.shape[1])
+    return matrices
+
+
+def _kept_limit(p_values: Sequence[Values]) -> float:
+    """Return the p from which on Holm rejects none, where these are no more than the p of the tests."""
+    falling = np.sort(np.concatenate(p_values))[::-1]
+    is_kept = falling * np.arange(1, len(falling) + 1) >= ALPHA
+    number = len(falling) if is_kept.all() else int(np.argmin(is_kept))
+    return ALPHA / (number + 1)
+
+
+class _PairTests:
+    """The sign-flip tests of all pairs of runs in one figure, of which some flips are counted.
+
+    Attributes:
+        p_values: p of each pair, not adjusted; what it is at least while its flips are counted.
+    """
+
+    def __init__(self, totals: Values, figures: int) -> None:
+        """`totals`: what each cluster adds to each run; `figures`: how many figures p is adjusted for together."""
+        self._totals = totals
+        self._first, self._second = np.triu_indices(totals.shape[1], 1)
+        pairs = len(self._first)
+        differences = totals[:, self._first] - totals[:, self._second]
+        differences[np.abs(differences) < _SAME / len(totals)] = 0.0
+        self._least = np.abs(differences.sum(axis=0)) - _SAME
+        self._flips = max(FLIPS, FLIPS_A_TEST * pairs * figures)
+        self._flipped = 0
+        self._rows = max(1, SIGNS_AT_ONCE // max(len(totals), pairs))
+        self._rng = np.random.default_rng(0)
+        self._reached = np.ones(pairs)
+        self._counted = np.ones(pairs, bool)
+        self.p_values = self._reached / (self._flips + 1)
+        for pair, of_pair in enumerate(differences.T):
+            # One pair has p by the very flips of `compare`.
+            if pairs == 1 or np.count_nonzero(of_pair) <= EXACT:
+                self._counted[pair] = False
+                self.p_values[pair] = sign_flip_p(of_pair)
+        self._group()
+
+    def _group(self) -> None:
+        """Group the pairs whose flips are counted by their first run."""
+        counted = np.flatnonzero(self._counted)
+        first_of_run = np.searchsorted(self._first[counted], np.arange(self._totals.shape[1]))
+        self._counted_of_runs = np.split(counted, first_of_run[1:])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether flips are left that somebody needs."""
+        return self._flipped < self._flips and bool(self._counted.any())
+
+    def flip(self) -> None:
+        """Count some more flips for the pairs that need them."""
+        if not self.is_open:
+            return
+        rows = min(self._rows, self._flips - self._flipped)
+        bits = self._rng.integers(0, 2, size=(rows, len(self._totals)), dtype=np.int8)
+        products = flipped_products(2.0 * bits - 1, self._totals)  # type: ignore[arg-type]
+        sums = np.ascontiguousarray(products.T)
+        for run, of_run in enumerate(self._counted_of_runs):
+            # Run by run is faster than all pairs at once, and rows of flips faster than columns.
+            differences = sums[self._second[of_run]]
+            differences -= sums[run]
+            np.abs(differences, out=differences)
+            is_reached = differences >= self._least[of_run, None]
+            self._reached[of_run] += np.count_nonzero(is_reached, axis=1)
+        self._flipped += rows
+        counted = self._counted
+        self.p_values[counted] = self._reached[counted] / (self._flips + 1)
+
+    def keep(self, limit: float) -> None:
+        """Count no more flips for pairs whose p is `limit` or more."""
+        is_kept = self._counted & (self.p_values >= limit)
+        if is_kept.any():
+            self._counted &= ~is_kept
+            self._group()
 
 
 def _bootstrap(sums: Values, sizes: Values, shares: Values) -> tuple[Values, Values, Values | None]:

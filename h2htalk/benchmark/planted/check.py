@@ -34,9 +34,9 @@ def check_judge(study: Study, judge: Judge) -> tuple[PlantedCheck, ...] | None:
         return None
     stored = Judgements(study.path, judge)
     cases = {case.id for case in study.cases}
-    draws = defaultdict[tuple[str, tuple[str, ...]], Counter[str]](Counter)
+    draws = defaultdict[tuple[str, tuple[str, ...], str], Counter[str]](Counter)
     for reply in planted:
-        counts = draws[reply.language, reply.arms]
+        counts = draws[reply.language, reply.arms, reply.seed]
         kind = "good" if reply.good else "bad"
         counts[kind] += 1
         counts["at_turns"] += reply.case in cases
@@ -52,9 +52,9 @@ def check_judge(study: Study, judge: Judge) -> tuple[PlantedCheck, ...] | None:
     for language in languages_of(study):
         missing = missing_arms(study, language, planted)
         if missing:
-            draws[language, tuple(missing)] = Counter()
+            draws[language, tuple(missing), ""] = Counter()
     checks = []
-    for (language, arms), counts in sorted(draws.items()):
+    for (language, arms, _), counts in sorted(draws.items()):
         numbers = {name: counts[name] for name in COUNTED}
         checks.append(PlantedCheck(language=language, arms=arms, **numbers))
     return tuple(checks)

@@ -49,8 +49,11 @@ from h2htalk.data.splits import BUNDLED_FOLDER, Split, load_split
 
 KINDS = ("must", "must_not")
 PLANTED = "planted.jsonl"  # in the folder of judgements
+_DIGITS = 8  # of a digest
 _LIKES = 8  # replies of the model in whose forms each wording is composed
 _COMPOSITIONS = 6  # in each of them
+# The least share of an arm's replies that were there when planted replies were drawn; else others are drawn too.
+LEAST_COVERED = 0.95
 LEAST_ALIKE = 8  # replies at turns of one number; of fewer, the length is drawn from all turns
 
 
@@ -75,6 +78,8 @@ class PlantedReply:
     ]  # the ids of the points that the judge answers of it, in the order of its request
     rated: bool  # whether the judge also rates its safety
     text: Text
+    # Digests of the replies among which its draw was planted, with the first reply of each draw. None: not recorded.
+    replies_beside: tuple[Text, ...] | None = None
 
     @property
     def rubric(self) -> Rubric:
@@ -165,16 +170,17 @@ class Drawing:
             turns.append(Turn("companion", turn.reference or "..."))
         return StudyReply(arm, case.id, place, LIVE, said=tuple(turns))
 
-    def judged_arms(self, language: Language) -> set[str]:
-        """The arms with a reply in a language that the judge reads."""
-        arms: set[str] = set()
+    def judged_replies(self, language: Language) -> dict[str, set[str]]:
+        """Digests of the replies of a language that the judge reads, by arm; an arm without any is left out."""
+        judged = defaultdict[str, set[str]](set)
         for (arm, case_id, _), reply in self.replies.items():
             case = self.cases[case_id]
-            if arm in arms or case.language != language or is_too_long(reply):
+            if case.language != language or is_too_long(reply):
                 continue
             if open_reply(reply, case) is not None:
-                arms.add(arm)
-        return arms
+                digest = hashlib.sha256(reply.id.encode()).hexdigest()
+                judged[arm].add(digest[:_DIGITS])
+        return judged
 
     def shares(self, language: Language, arms: Sequence[str]) -> dict[str, float]:
         """The share of each kind of case among the replies of a language in some arms."""
@@ -248,18 +254,40 @@ def draw_all(
 ) -> list[PlantedReply]:
     """Draw planted replies for each language and the arms that no stored draw covers, each with a seed of its own.
 
-    An arm without a reply that the judge reads gets none yet.
+    An arm without a reply that the judge reads gets none yet. An arm of which more than a few replies came after its
+    draws gets another one, as of a model that could not be asked before, or where the judgements are copies from
+    another study: what the judge said then shows nothing about how it reads now.
     """
     study = drawing.study
     new: list[PlantedReply] = []
     for language in languages_of(study):
-        judged = drawing.judged_arms(language)
-        missing = missing_arms(study, language, stored)
-        arms = tuple(arm for arm in missing if arm in judged)
-        if arms:
+        judged = drawing.judged_replies(language)
+        lacking = []
+        for arm in study.spec.arms:
+            if arm in judged and not _is_covered(arm, judged[arm], language, stored):
+                lacking.append(arm)
+        if lacking:
             used = {reply.id for reply in (*stored, *new)}
-            new += draw_planted(drawing, judge, language, arms, secrets.token_hex(8), used)
+            arms = tuple(lacking)
+            planted = draw_planted(drawing, judge, language, arms, secrets.token_hex(8), used)
+            digests = set[str]().union(*(judged[arm] for arm in arms))
+            for number, reply in enumerate(planted):
+                of_draw = () if number else tuple(sorted(digests))
+                new.append(replace(reply, replies_beside=of_draw))
     return new
+
+
+def _is_covered(
+    arm: str, digests: Collection[str], language: str, planted: Sequence[PlantedReply]
+) -> bool:
+    """Whether nearly all replies of an arm were there when planted replies were drawn beside it."""
+    covered = set[str]()
+    for reply in planted:
+        if reply.language == language and arm in reply.arms:
+            if reply.replies_beside is None:
+                return True
+            covered.update(reply.replies_beside)
+    return len(covered.intersection(digests)) >= LEAST_COVERED * len(digests)
 
 
 def missing_arms(study: Study, language: str, planted: Sequence[PlantedReply]) -> list[str]:

@@ -165,7 +165,7 @@ def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
 def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
     cases = cases_of("arcs", "en")
     planted = set[tuple[str, str, str]]()
-    wanted = {"invented": 5, "corrected": 3}
+    wanted = {"invented": 5, "corrected": 3, "forget_request": 4}
     for case, (place, turn, _) in ((each, one) for each in cases for one in script(each)):
         for point in case.points_of(turn):
             if wanted.get(point.aspect):
@@ -182,10 +182,19 @@ def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path
     assert (
         gate(result.study.path, None, tmp_path / "gate.toml").verdicts[0].transcripts
     )  # without a conversation
-    for name, number in (("invented", 5), ("corrected", 3)):
+    for name, number in (("invented", 5), ("corrected", 3), ("forget_request", 4)):
         found = figure_of(select(result.observations, f"must_not.{name}", "whole"))
         assert (found.hits, found.n) == (number, found.total)
         assert f"{number} of {found.n}" in text
+    # The turn that asks to forget something is reported apart from later turns, which a gate holds by itself.
+    memory = next(table for table in result.tables() if table.name == "memory")
+    row = dict(zip(memory.header, memory.rows[0], strict=True))
+    assert "4 of 18" in str(row["told again when asked to forget"])
+    assert "0 of 23" in str(row["forgotten things brought up"])
+    page = (result.study.path / "report.html").read_text()
+    assert "told again when asked to forget" in page
+    later = figure_of(select(result.observations, "must_not.forgotten", "whole"))
+    assert (later.hits, later.n) == (0, 23)
 
 
 NOTES = {
