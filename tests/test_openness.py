@@ -39,11 +39,12 @@ CONTENT = {
     # the judge of a stored study that is asked about planted replies, within its money, 230;
     # columns of a leaderboard adjusted together, 130; streams of applications that end early, and redirects, 160;
     # sentences and sorts that a drawing of planted replies needs once instead of for each composition, 10;
-    # planted replies for what a judge reads after their draw, 150; ranks of 50 runs in a third of the time, 290
-    "benchmark": 92500,
+    # planted replies for what a judge reads after their draw, 150; ranks of 50 runs in a third of the time, 290;
+    # streams of applications without an end, filtered, or of events over several lines, 260; failures of judges, 40
+    "benchmark": 92800,
     # with what servers of further vendors send; routers that refuse a parameter by 404, 30; templates of models that a
     # child renders; marks that replies begin with, from `benchmark`, 420; batches made again in another form, 150
-    "chat": 32490,
+    "chat": 32570,  # marks in replies that a stage goes on with, 30; findings of watsonx, 50
     # with Ctrl-C wherever a command waits, and the error that comes after it; a module for each group of commands;
     # the judge of a stored study; JSON Schemas of settings files, help in sections, and `trend`, 145
     "cli": 7310,

@@ -257,6 +257,11 @@ def filtered_body(body: object) -> str | None:
     for name in ("input_sensitive", "output_sensitive"):
         if body.get(name) is True:
             return name
+    moderations = body.get("moderations")  # watsonx: its findings by detector
+    if isinstance(moderations, Mapping):
+        for detector, findings in moderations.items():
+            if objects_of(findings):
+                return f"moderations: {detector}"
     return None
 
 

@@ -33,9 +33,9 @@ _CACHED = re.compile(
 )
 # A path within a sentence: folders, and a last part. Folders may have spaces where a file of weights ends it.
 _WITHIN = re.compile(
-    r"(?i)(?<![\w/\\:.~-])(?:file:/{1,3})?(?:[a-z]:[/\\]|\\\\|/(?:home|users|volumes|media|mnt)/)"
-    rf"[^\n'\"`<>|,;:()\[\]]{{1,200}}?{_WEIGHT_ENDS}"
-    r"|(?<![\w/\\:.~-])(?:file:/{1,3})?(?:~\w*|\.{1,2}|[A-Za-z]:|\\(?=\\))?(?:[/\\][^\s/\\'\"`<>|,;:()\[\]]+){2,}[/\\]?"
+    r"(?i)(?<![\w/\\.~-])(?<!:(?=//))(?:file:/{1,3})?(?:[a-z]:[/\\]|\\\\|/(?:home|users|volumes|media|mnt)/)"
+    rf"(?:[^\n'\"`<>|,;:()\[\]]|(?<=\w)'(?=\w)){{1,200}}?{_WEIGHT_ENDS}"
+    r"|(?<![\w/\\.~-])(?<!:(?=//))(?:file:/{1,3})?(?:~\w*|\.{1,2}|[A-Za-z]:|\\(?=\\))?(?:[/\\][^\s/\\'\"`<>|,;:()\[\]]+){2,}[/\\]?"
 )
 
 

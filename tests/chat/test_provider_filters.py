@@ -620,6 +620,9 @@ INSIDE: dict[str, dict[str, Any]] = {
     },
     "MiniMax's mark": filtered({"content": ""}, "stop") | {"output_sensitive": True},
 }
+FINDING = {"score": 0.97, "input": True, "entity": "has_HAP"}
+INSIDE["watsonx"] = filtered({"content": ""}, "stop")
+INSIDE["watsonx"]["moderations"] = {"hap": [FINDING]}
 
 
 @pytest.mark.parametrize("kind", INSIDE)

@@ -96,6 +96,7 @@ def test_simulated_replies_with_an_unknown_mark_are_warned_of_with_the_setting_o
         run_one("gather", Workspace(tmp_path / "more"), GatherSettings(simulate=settings))
     (warning,) = (line for line in capsys.readouterr().err.splitlines() if "begin with" in line)
     assert "4 of 4 replies begin with <plan>" in warning
+    assert "it is read as part of the reply; " in warning  # nothing is scored here
     assert "gather.simulate.engine_options 'think=<plan>,</plan>'" in warning
     assert "--from-stage gather" in warning
 

@@ -109,6 +109,10 @@ def test_each_of_several_judges_in_a_signature_becomes_its_last_part() -> None:
         ),
         ("and/or, 3/4 of Qwen/Qwen2.5", "and/or, 3/4 of Qwen/Qwen2.5"),
         ("model=file:///root/m/q.gguf is busy", "model=q.gguf is busy"),
+        ("vllm:/srv/ada/q.gguf is busy", "vllm:q.gguf is busy"),
+        ("error:/srv/ada/q.gguf is missing", "error:q.gguf is missing"),
+        ("localhost:8080/v1/models s3://bucket/a/b", "localhost:8080/v1/models s3://bucket/a/b"),
+        ("/Volumes/Ada's disk/llm/q.gguf is busy", "q.gguf is busy"),
     ],
 )
 def test_paths_within_a_sentence_become_their_last_parts(text: str, shown: str) -> None:

@@ -30,12 +30,13 @@ from h2htalk.chat.error_bodies import clean
 from h2htalk.chat.inner_errors import find_inner_error
 from h2htalk.chat.live_calls import doubling_wait, run_all, run_alone
 from h2htalk.chat.protocol import FailedCall
-from h2htalk.chat.provider_filters import objects_of
+from h2htalk.chat.provider_filters import objects_of, read_ending
 from h2htalk.chat.reply_streams import FORM_NAMES, stream_form
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.case import Case, script
 from h2htalk.data.files import read_toml
 from h2htalk.data.records import read_record
+from h2htalk.data.replies.finish_reasons import FILTERED, STOP
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.masking import hold_key, is_secret_name, masked
@@ -62,10 +63,16 @@ _FRAMING = [
     "transfer-encoding",
     "upgrade",
 ]
-_END_MARK = re.compile(r"(?m)^data: ?\[DONE\]")
+_END_MARK = "[DONE]"  # in the place of a piece: the end of a stream
+_ERROR_EVENT = re.compile(r"event: ?error")
 # What messages say of an application.
 _BROKE_OFF = "the application reported an error within its reply"
 _NOTHING = "an empty body"
+NO_END = "no_end"  # the reason of a failed call: a stream stopped before its reply's end
+_NO_END = (
+    "no end of the reply came in its stream; if the application never says that a reply ended, write "
+    "end_mark = false into [send] of the adapter; the stream ends with"
+)
 _REDIRECTS = (
     "it redirects, as to a login page or to another address, which is not followed: correct the "
     "address, the path in the adapter, or what its [headers] log in with"
@@ -105,10 +112,13 @@ class Send(Call):
     Attributes:
         reply: the place of the text in the reply, or in each piece of a stream.
         stream: the form of a reply that comes in pieces: events, or lines of JSON.
+        end_mark: whether a reply whose pieces have fields for its end (`finish_reason`, `done`, `message_start`) is
+            whole only where one of them brings it; false for an application that never sets them.
     """
 
     reply: str = Field(min_length=1)
     stream: Literal["sse", "lines"] | None = None
+    end_mark: bool = True
 
 
 class Adapter(BaseModel):
@@ -205,6 +215,21 @@ class WrongForm(AppError):
     """A reply is a stream where the adapter names none, or the reverse; every other reply would be too."""
 
 
+@dataclass(frozen=True, slots=True)
+class AppReply:
+    """What an application replied.
+
+    Attributes:
+        text: the text; where a filter declined it, what came before.
+        finish_reason: as in `Response`.
+        filtered_by: what the application passed on of the provider's filter that declined it, or stopped it.
+    """
+
+    text: str
+    finish_reason: str = STOP
+    filtered_by: str | None = None
+
+
 @dataclass(slots=True)
 class _App:
     """An application: its address, how to talk to it, what to mask in its replies, and the open connections."""
@@ -261,29 +286,34 @@ class _App:
                 with suppress(AppError):
                     await self.call(reset, values)
 
-    async def send(self, values: dict[str, Any]) -> str:
-        """Send a turn and return the reply's text."""
+    async def send(self, values: dict[str, Any]) -> AppReply:
+        """Send a turn and return the reply. Raises AppError."""
         send = self.adapter.send
         body = await self.call(send, values)
         _require_form(body, send.stream)
-        pieces = list(_pieces(body, send.stream))
+        pieces, has_end_mark = _read_pieces(body, send.stream)
         broken = next(filter(_reports_error, pieces), None)
         if broken is not None:
             raise AppError(
                 "stream_error", f"{_BROKE_OFF}: {json.dumps(broken, ensure_ascii=False)}"
             )
-        if send.stream and not _END_MARK.search(body) and _lacks_end(pieces):
-            raise AppError("stream_error", f"no end of the reply came in its stream: {body[-80:]}")
+        needs_end = send.stream is not None and send.end_mark and not has_end_mark
+        if needs_end and _lacks_end(pieces):
+            raise AppError(NO_END, f"{_NO_END} {body[-80:]}")
         values_of_pieces = [value_at(piece, send.reply) for piece in pieces]
         texts = [text for text in values_of_pieces if isinstance(text, str)]
-        if not texts:
+        filtered_by = _filter_of(pieces)
+        if not texts and not filtered_by:
             raise AppError(
                 "malformed_reply",
                 f"[send] of the adapter: no text at {send.reply} in {body or _NOTHING}",
             )
         self.was_read = True
         # Not before: a stream may cut a key in two, and JSON escape it.
-        return self.masked("".join(texts))
+        text = self.masked("".join(texts))
+        if filtered_by:
+            return AppReply(text, FILTERED, clean(self.masked(filtered_by)))
+        return AppReply(text)
 
     def masked(self, text: str) -> str:
         """A text without the keys."""
@@ -346,18 +376,61 @@ def _lacks_end(pieces: Sequence[Any]) -> bool:
     return bool(endings) and not any(endings)
 
 
-def _pieces(body: str, stream: str | None) -> Iterator[Any]:
-    """The JSON values of a reply: one, or those of a stream's events or lines."""
+def _filter_of(pieces: Sequence[Any]) -> str:
+    """How the pieces of a reply in OpenAI's form say that a provider's filter declined it; empty where they do not."""
+    for piece in pieces:
+        choices = objects_of(piece.get("choices")) if isinstance(piece, dict) else []
+        for choice in choices:
+            reason = choice.get("finish_reason")
+            if isinstance(reason, str) and read_ending(reason) == FILTERED:
+                return f"finish reason {reason}"
+    return ""
+
+
+def _read_pieces(body: str, stream: str | None) -> tuple[list[Any], bool]:
+    """Return the JSON values of a reply (one, or those of a stream's events or lines), and whether a mark of the
+    stream's end came."""
     if stream is None:
-        yield _parse(body)
-        return
+        return [_parse(body)], False
     lines = re.split(r"\r\n|\r|\n", body.removeprefix("\ufeff"))
+    if stream == "lines":
+        events = [[line.strip()] for line in lines if line.strip()]
+    else:
+        events = list(_events(lines))
+    pieces: list[Any] = []
+    has_end_mark = False
+    for data in events:
+        if _END_MARK in data:
+            has_end_mark = True
+            data = [line for line in data if line != _END_MARK]
+        if data:
+            pieces += _parse_event(data)
+    return pieces, has_end_mark
+
+
+def _events(lines: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the data lines of each server-sent event, which an empty line ends. Raises AppError: an error's event."""
+    data: list[str] = []
     for number, line in enumerate(lines, 1):
-        if stream == "sse" and re.fullmatch(r"event: ?error", line):
+        if _ERROR_EVENT.fullmatch(line):
             raise AppError("stream_error", " ".join([f"{_BROKE_OFF}:", *lines[number:]]))
-        data = line.removeprefix("data:").strip() if stream == "sse" else line.strip()
-        if (stream != "sse" or line.startswith("data:")) and data not in ("", "[DONE]"):
-            yield _parse(data)
+        if line.startswith("data:"):
+            text = line.removeprefix("data:").strip()
+            if text:
+                data.append(text)
+        elif not line:
+            yield data
+            data = []
+    yield data
+
+
+def _parse_event(data: Sequence[str]) -> list[Any]:
+    """The JSON values in the data lines of an event: one over all of them, as the standard says, else one in each:
+    many servers leave out the empty line between events."""
+    if len(data) > 1:
+        with suppress(AppError):
+            return [_parse("\n".join(data))]
+    return [_parse(line) for line in data]
 
 
 def _parse(text: str) -> Any:
@@ -397,12 +470,15 @@ def try_app(spec: StudySpec) -> str:
     async def talk() -> str:
         async with _open_app(spec) as app:
             reply = await _greet(app, language)
-            return f"sent: {TRIED[language]}\nread at {app.adapter.send.reply}: {reply}"
+            text = reply.text
+            if reply.filtered_by:
+                text += f" (the provider's filter declined it: {reply.filtered_by})"
+            return f"sent: {TRIED[language]}\nread at {app.adapter.send.reply}: {text}"
 
     return run_alone(talk)
 
 
-async def _greet(app: _App, language: str) -> str:
+async def _greet(app: _App, language: str) -> AppReply:
     """Send a greeting in a session of its own, and return the reply. Raises ConfigError where none is read."""
     values: dict[str, Any] = {"case": "try", "language": language, "history": []}
     try:
@@ -475,7 +551,9 @@ def _is_of_adapter(reason: str) -> bool:
     """Whether the adapter may be the reason of a failure: replies that are not read, calls that are refused."""
     if reason in ("http_408", "http_429"):
         return False
-    return reason == "malformed_reply" or re.fullmatch(r"http_[34]\d\d", reason) is not None
+    return (
+        reason in ("malformed_reply", NO_END) or re.fullmatch(r"http_[34]\d\d", reason) is not None
+    )
 
 
 async def _replies(app: _App, case: Case, replies: list[Response]) -> list[Response]:
@@ -494,5 +572,13 @@ async def _replies(app: _App, case: Case, replies: list[Response]) -> list[Respo
             started = time.monotonic()
             reply = await app.send(values | {"text": text})
             seconds = round(time.monotonic() - started, 3)
-            replies.append(Response(name, 0, reply, "stop", seconds=seconds))
+            response = Response(
+                id=name,
+                sample=0,
+                text=reply.text,
+                finish_reason=reply.finish_reason,
+                seconds=seconds,
+                filtered_by=reply.filtered_by,
+            )
+            replies.append(response)
     return replies

@@ -46,7 +46,11 @@ def stage_mark_warnings(folder: Path, stage: str, calls: Sequence[CallSettings])
                 answers.append((outcome.answer, ()))
     engine, _ = parse_model(calls[0].model)
     yield from mark_warnings(
-        answers, engine.name, calls[0].option, f"make the stage again with --from-stage {stage}"
+        answers,
+        engine.name,
+        calls[0].option,
+        f"make the stage again with --from-stage {stage}",
+        is_scored=False,
     )
 
 
@@ -55,6 +59,7 @@ def mark_warnings(
     engine: str,
     option: str = "--engine-option",
     ask_anew: str = _NEW_RUN,
+    is_scored: bool = True,
 ) -> Iterator[str]:
     """Yield a warning for each unknown mark that several replies begin with, and one for marks of chat templates.
 
@@ -63,7 +68,9 @@ def mark_warnings(
         engine: the name of the model's engine; the advice names an option that it has.
         option: what the user types to set an engine option.
         ask_anew: how replies are asked for anew.
+        is_scored: whether replies are scored; else the stage that asked for them goes on with them.
     """
+    use = "is scored as the reply" if is_scored else "is read as part of the reply"
     marks = Counter[str]()
     template_marks = Counter[str]()
     total = 0
@@ -82,15 +89,16 @@ def mark_warnings(
         if number >= max(LEAST_REPLIES, LEAST_SHARE * total):
             begin = f"{number:,} of {counted(total, 'reply', 'replies')} begin with {mark}"
             if _TOOL_MARK.match(mark):
-                yield f"{begin}: a call of a tool, which nobody offered, is scored as the reply; {_NO_TOOLS}"
+                yield f"{begin}: a call of a tool, which nobody offered, {use}; {_NO_TOOLS}"
             else:
-                advice = _advice(mark, engine, option, ask_anew)
-                yield f"{begin}: if reasoning follows, it is scored as the reply; {advice}"
+                advice = _advice(mark, engine, option, ask_anew, is_scored)
+                yield f"{begin}: if reasoning follows, it {use}; {advice}"
     if with_template:
         named = ", ".join(f"{mark} ({number:,})" for mark, number in template_marks.most_common())
         have = "contains" if with_template == 1 else "contain"
         finding = f"{with_template:,} of {counted(total, 'reply', 'replies')} {have} marks of a chat template"
-        yield f"{finding}: {named}; what follows them is scored too: {_TEMPLATE_ADVICE}, and {ask_anew}"
+        use_of_text = "is scored too" if is_scored else "is read as part of the reply"
+        yield f"{finding}: {named}; what follows them {use_of_text}: {_TEMPLATE_ADVICE}, and {ask_anew}"
 
 
 def _template_marks_of(references: Sequence[str]) -> set[str]:
@@ -98,8 +106,8 @@ def _template_marks_of(references: Sequence[str]) -> set[str]:
     return {mark for reference in references for mark in TEMPLATE_MARK.findall(reference)}
 
 
-def _advice(mark: str, engine: str, option: str, ask_anew: str) -> str:
-    """What to do about a mark; the last two as of `mark_warnings`."""
+def _advice(mark: str, engine: str, option: str, ask_anew: str, is_scored: bool) -> str:
+    """What to do about a mark; the last three as of `mark_warnings`."""
     option_names = ENGINES[engine].option_names() if engine in ENGINES else frozenset[str]()
     if "think" in option_names:
         is_tag = mark.startswith("<") and not mark.startswith("<|")
@@ -107,4 +115,6 @@ def _advice(mark: str, engine: str, option: str, ask_anew: str) -> str:
         return f"name its marks ({option} 'think={mark},{closing_mark}') and {ask_anew}"
     if "reasoning_parser" in option_names:
         return f"name vLLM's parser ({option} reasoning_parser=NAME) and {ask_anew}"
-    return "take it out of the replies before they are scored"
+    if is_scored:
+        return "take it out of the replies before they are scored"
+    return f"have the model or its server leave it out, and {ask_anew}"

@@ -252,6 +252,8 @@ def test_money_ends_before_planted_replies_are_read_and_the_command_goes_on(
         words += ("--out", path, "--embedder", "none", "--judge", "openai:gpt-4o-mini")
         done = h2htalk_here(*words, "--judge-max-cost", 0.002)
         assert done.returncode == 3, done.stdout + done.stderr
+        assert "judge: max_cost: max_cost 0.002: " in done.stdout + done.stderr
+        assert "raise it (--judge-max-cost), or ask less" in done.stdout + done.stderr
         (doubt,) = gate(path, None, policy).verdicts[0].not_tested
         command, _, advice = doubt.partition("planted replies: ")[2].partition(" (where ")
         assert "without an answer" in doubt

@@ -68,6 +68,7 @@ class AnsweredReply:
     tied: bool = False  # about that
     unread: str = ""  # what is wrong with a judge's reply that could not be read
     declined: str = ""  # what the filter of the judge's provider said
+    judge_failure: str = ""  # what is wrong with the judge's call, where it failed
     unknown_reason: str = ""  # why the judge's reply ended, where that is not known here
 
     @property
@@ -150,6 +151,7 @@ def answer_points(
         perception = float(judged.scores[PERCEPTION])
         perception_by = "judge"
     unread = f"{judged.unscored}: {judged.message}" if judged.message else ""
+    judge_failure = f"{judged.unscored}: {judged.failed}" if judged.failed else ""
     return AnsweredReply(
         reply=reply,
         case=case,
@@ -160,6 +162,7 @@ def answer_points(
         tied=violation == TIE,
         unread=unread,
         declined=judged.declined,
+        judge_failure=judge_failure,
         unknown_reason=judged.unknown_reason,
     )
 

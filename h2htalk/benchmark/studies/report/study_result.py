@@ -155,6 +155,14 @@ class StudyResult:
                 first_messages[reply.failure] = reply.message
         for failure, message in first_messages.items():
             yield f"{failure}: {message}"
+        first_of_judge = {}
+        for answered in reversed(self.replies):
+            problem = answered.judge_failure
+            if problem:
+                reason = problem.partition(":")[0]
+                first_of_judge[reason] = problem.replace("--max-cost", "--judge-max-cost")
+        for problem in first_of_judge.values():
+            yield f"judge: {problem}"
 
     def _ties(self) -> Iterator[str]:
         """Yield how many values people are tied about, and the commands that ask one more person."""
