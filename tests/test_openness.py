@@ -58,8 +58,10 @@ CONTENT = {
     # opening the heavy files of personal data and duplicates, 900
     "detect": 46600,  # from `curation`, as is the search for all evidence in a dialogue, 270
     "integrations": 9620,  # guidelines of another layout are the same on Label Studio
-    # with erased participants who join under another name, and workbooks of theirs that come back as another type
-    "rounds": 52300,
+    # with erased participants who join under another name, and workbooks of theirs that come back as another type; ids
+    # of participants that are written otherwise in Prolific's export, or stand as another's name, 90;
+    # comments of two in the same words, 40
+    "rounds": 52430,
     "scale": 8700,
     "site": 14265,  # a figure over the runs of a folder, 1,110
     "text": 16310,  # with a child for templates of models beside that for prompts; the text of HTML, from `curation`

@@ -196,12 +196,17 @@ def _plan(state: RoundState, pay: Pay, left: Decimal) -> PendingErasure:
         readers = readers_among(state.items, state.annotations.values())
         reads = [language for language, names in readers.items() if annotator.id in names]
         votes += votes_of(annotator.id, state.items, state.questions, state.annotations, reads)
-    comments = {str(one.value) for one in _texts(state) if one.annotator == annotator.id}
+    comments = set[str]()
+    comments_of_others = set[str]()
+    for text in _texts(state):
+        written = comments if text.annotator == annotator.id else comments_of_others
+        written.add(str(text.value))
     return PendingErasure(
         annotator=annotator,
         erased=erased,
         votes=tuple(merge_votes(votes)),
-        comments=tuple(sorted(comments)),
+        # What somebody else wrote in the same words stays, and is no trace.
+        comments=tuple(sorted(comments - comments_of_others)),
         participant_ids=participant_ids,
         left_to_pay=f"{left} {state.spec.currency}".rstrip() if left else "",
     )

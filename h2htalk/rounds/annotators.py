@@ -15,6 +15,7 @@ from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.payments.prolific_export import (
     ExportedSubmission,
+    comparable_participant_id,
     export_rows,
     exported_submissions,
     is_export,
@@ -95,7 +96,7 @@ def read_annotators(
 
 
 def read_export(path: Path) -> dict[str, ExportedSubmission]:
-    """Return participant id -> what Prolific's export says of the submission; empty for another list.
+    """Return comparable participant id -> what Prolific's export says of the submission; empty for another list.
 
     Raise RoundError, with file and line.
     """
@@ -198,12 +199,18 @@ def merge_annotators(
 def _require_same_participant(earlier: Annotator, annotator: Annotator, path: Path) -> None:
     """Raise RoundError if an annotator would become another participant: bonuses may have been listed for the first."""
     ids = earlier.participant_id, annotator.participant_id
-    if all(ids) and ids[0] != ids[1]:
+    if not all(ids) or ids[0] == ids[1]:
+        return
+    if comparable_participant_id(ids[0]) == comparable_participant_id(ids[1]):
         raise RoundError(
-            f"{path}: {annotator.name} is participant {ids[0]} in this round, and is to become {ids[1]}; another "
-            "person needs another name. To correct the id, add --replace-id: what was listed for the first id still "
-            "counts as paid"
+            f"{path}: the participant id of {annotator.name} is {ids[0]} in this round, and {ids[1]} here; write it as "
+            "before. If Prolific writes it so, add --replace-id to correct it"
         )
+    raise RoundError(
+        f"{path}: {annotator.name} is participant {ids[0]} in this round, and is to become {ids[1]}; another "
+        "person needs another name. To correct the id, add --replace-id: what was listed for the first id still "
+        "counts as paid"
+    )
 
 
 def _require_distinct_names(annotators: Sequence[Annotator], path: Path) -> None:
@@ -219,17 +226,16 @@ def _require_distinct_names(annotators: Sequence[Annotator], path: Path) -> None
         seen[folded] = annotator.name
 
 
-def comparable_participant_id(participant: str) -> str:
-    """Return an id without differences of case and of the width of characters, which make no other participant."""
-    return unicodedata.normalize("NFKC", participant).casefold()
-
-
 def _require_distinct_participants(annotators: Sequence[Annotator], path: Path) -> None:
     """Raise RoundError if a participant of Prolific has two names: they would be paid twice.
 
-    Ids that differ only in case or in the width of characters are one id.
+    Ids that differ only in case or in the width of characters are one id. Prolific's export names annotators by their
+    ids, so an annotator without an id is also known by the name.
     """
     names: dict[str, str] = {}
+    for annotator in annotators:
+        if not annotator.participant_id:
+            names[comparable_participant_id(annotator.name)] = annotator.name
     for annotator in annotators:
         participant = comparable_participant_id(annotator.participant_id)
         if participant and participant in names:
@@ -238,4 +244,5 @@ def _require_distinct_participants(annotators: Sequence[Annotator], path: Path) 
                 f"{quoted(names[participant])} and {quoted(annotator.name)}; a participant is one annotator: keep the "
                 "name that has answers, and leave out the other"
             )
-        names[participant] = annotator.name
+        if participant:
+            names[participant] = annotator.name

@@ -19,8 +19,9 @@ from h2htalk.data.languages import Language
 from h2htalk.data.records import Text
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotations import Annotation, Annotations
-from h2htalk.rounds.annotators import Annotator, comparable_participant_id
+from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.payments.prolific_export import comparable_participant_id
 from h2htalk.rounds.questions import HARMFUL, SKIPPED, Question, Value
 
 ERASED_ANNOTATORS, ERASED_VOTES = "private/erased_annotators.jsonl", "erased_votes.jsonl"

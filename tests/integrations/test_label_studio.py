@@ -103,7 +103,7 @@ def test_the_configuration_asks_every_question_in_order(
     assert [settings[name] for name in hidden] == [False] * 3
     assert (settings["maximum_annotations"], settings["skip_queue"]) == (2, "REQUEUE_FOR_OTHERS")
     assert "script" not in settings["label_config"]
-    # Two columns, and ratings on one line: the page scrolled through two screens.
+    # Two columns, ratings and short choices on one line: the page scrolled through two screens.
     item, questions = root.findall("View")
     assert (item.find("HyperText") is not None, "flex-wrap" in str(root.get("style"))) == (
         True,
@@ -112,7 +112,11 @@ def test_the_configuration_asks_every_question_in_order(
     inline = {
         tag.get("name") for tag in questions.iter("Choices") if tag.get("showInline") == "true"
     }
-    assert inline == {question.name for question in state.questions if question.form == "rating"}
+    assert inline == {
+        question.name
+        for question in state.questions
+        if question.form == "rating" or len(question.labels) in range(1, 5)
+    }
     instruction = settings["expert_instruction"]
     assert ("988" if language == "en" else "12356") in instruction
     # Lines of larger headings overlap on Label Studio's page.

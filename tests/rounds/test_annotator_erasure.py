@@ -108,6 +108,18 @@ def test_nothing_is_left_of_them_and_decisions_stay(tmp_path: Path) -> None:
     assert event["number"] == 1
 
 
+def test_a_comment_in_the_same_words_is_no_trace(tmp_path: Path) -> None:
+    """The manager was asked to remove the comment from annotations.jsonl, where it was another annotator's."""
+    path = begin(tmp_path, people=2, overlap=2)
+    answer(path, lambda *_: expert() | {"comment": COMMENT})
+    close_round(path)
+    removal = erased(path)
+    assert not any("still holds" in line for line in removal.left), removal.left
+    stored = RoundFolder(path).annotations().values()
+    comments = [annotation.value for annotation in stored if annotation.question == "comment"]
+    assert comments == [COMMENT] * 4
+
+
 def test_the_round_goes_on_after_an_erasure(tmp_path: Path) -> None:
     """Closing again writes the same decisions: their counts include votes that are nobody's any more."""
     path = closed_round(tmp_path)

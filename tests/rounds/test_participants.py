@@ -12,6 +12,7 @@ from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.annotators import Annotator, read_annotators
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.participants import add_annotator
+from h2htalk.rounds.payments.submissions import read_submissions, submission_of
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from support.command_line import h2htalk_here
@@ -146,6 +147,43 @@ def test_every_way_into_a_round_refuses_a_participant_under_two_names(
     add_annotator(on_server.path, "ana", {"participant_id": "5f0a"})
     with pytest.raises(RoundError, match=re.escape(message)):
         add_annotator(on_server.path, "bo", {"participant_id": second})
+
+
+def test_a_name_that_is_another_s_id_is_the_same_participant(
+    server: ArgillaDouble, tmp_path: Path
+) -> None:
+    """Who was listed under the id as a name, without an id, joined again with the id under another name."""
+    heading = "name,languages,crisis,participant_id"
+    path = export(tmp_path / "people.csv", "bo,en,yes,5f0a", "5F0A,en,yes,", heading=heading)
+    message = "participant_id '5f0a' occurs twice, as '5F0A' and 'bo'"
+    with pytest.raises(RoundError, match=message):
+        read_annotators(path, b"salt")
+    on_server = opened_on_server(tmp_path / "server")
+    add_annotator(on_server.path, "5F0A", {})
+    with pytest.raises(RoundError, match=message):
+        add_annotator(on_server.path, "bo", {"participant_id": "5f0a"})
+    # The id that belongs to the name is no other participant's.
+    add_annotator(on_server.path, "5F0A", {"participant_id": "5f0a"})
+    with pytest.raises(RoundError, match=message):
+        add_annotator(on_server.path, "bo", {"participant_id": "5f0a"})
+
+
+def test_an_id_in_other_case_is_the_same_participant(server: ArgillaDouble, tmp_path: Path) -> None:
+    """It was refused as another person's, with the advice to take another name, under which it would be paid twice."""
+    round = opened_on_server(tmp_path)
+    add_annotator(round.path, "ana", {"participant_id": "5F0A"})
+    message = "the participant id of ana is 5F0A in this round, and 5f0a here; write it as before"
+    with pytest.raises(RoundError, match=message):
+        add_annotator(round.path, "ana", {"participant_id": "5f0a"})
+    # The export writes the id otherwise than the list did, and names a participant of the round.
+    path = export(tmp_path / "export.csv", new_row("5f0a", "APPROVED"))
+    notes = round_status(round.path, submissions=path).notes
+    assert "what Prolific says of 1 submission was stored: 1 approved" in notes
+    assert not any("not in this round" in note for note in notes)
+    add_annotator(round.path, "ana", {"participant_id": "5f0a"}, replace_id=True)
+    # The submission is the same, so that the reward that Prolific has paid for it is taken off.
+    submission = submission_of(read_submissions(round), annotator_of(round, "ana"))
+    assert (submission.participant_id, submission.status) == ("5f0a", "approved")
 
 
 @pytest.mark.parametrize("second", ["5f0\u0430", "\u0665f0a", "5f0\u00e1"])

@@ -13,6 +13,7 @@ from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.annotators import Annotator, read_export
 from h2htalk.rounds.assignment.assignments import is_eligible
 from h2htalk.rounds.payments.amounts import PAID, UNPAID
+from h2htalk.rounds.payments.prolific_export import comparable_participant_id
 from h2htalk.rounds.payments.submissions import (
     Submission,
     read_submissions,
@@ -247,7 +248,7 @@ def take_export(state: RoundState, export: Path) -> list[str]:
         raise RoundError(
             f"{export}: no export of Prolific's participants; it has the columns Participant id and Status"
         )
-    ids = {one.participant_id for one in state.annotators}
+    ids = {comparable_participant_id(one.participant_id) for one in state.annotators}
     unknown = len(exported.keys() - ids)
     notes = describe_statuses(store_exported(state.folder, state.annotators, exported))
     if unknown:

@@ -6,6 +6,7 @@ Its headings are read in the forms of several years: `Participant id` or `partic
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,6 +20,11 @@ _ENDED = UNPAID
 # Columns that say what participants read, and what Prolific calls a language beside its name.
 _LANGUAGES = ("fluent_languages", "language", "first_language", "primary_language")
 _ALSO_CALLED = {"mandarin": "zh"}
+
+
+def comparable_participant_id(participant: str) -> str:
+    """Return an id without differences of case and of the width of characters, which make no other participant."""
+    return unicodedata.normalize("NFKC", participant).casefold()
 
 
 def is_export(headings: Iterable[str]) -> bool:
@@ -78,7 +84,7 @@ class ExportedSubmission:
 def exported_submissions(
     rows: Iterable[tuple[str, Mapping[str, str]]],
 ) -> dict[str, ExportedSubmission]:
-    """Return participant id -> what the last row of a participant says.
+    """Return comparable participant id -> what the last row of a participant says.
 
     A submission that ended does not count for somebody with another one. Raise RoundError for an unknown status.
     """
@@ -87,7 +93,8 @@ def exported_submissions(
     for where, row in rows:
         status = _status_of(row, where)
         submissions = ended if status in _ENDED else taking_part
-        submissions[row["participant_id"]] = ExportedSubmission(status=status, code=_code_of(row))
+        participant = comparable_participant_id(row["participant_id"])
+        submissions[participant] = ExportedSubmission(status=status, code=_code_of(row))
     return {**ended, **taking_part}
 
 

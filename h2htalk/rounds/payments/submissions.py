@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.payments.prolific_export import ExportedSubmission
+from h2htalk.rounds.payments.prolific_export import ExportedSubmission, comparable_participant_id
 from h2htalk.rounds.round_folder import RoundFolder, read_record_lines
 
 SUBMISSIONS = "private/submissions.jsonl"
@@ -41,11 +41,19 @@ def read_submissions(folder: RoundFolder) -> list[Submission]:
 
 def submission_of(submissions: Iterable[Submission], annotator: Annotator) -> Submission:
     """Return what is known of an annotator's submission under their current participant id."""
-    known = _by_key(submissions)
-    key = annotator.id, annotator.participant_id
+    participant = comparable_participant_id(annotator.participant_id)
     # Somebody was listed by completion code before the id was known.
-    nameless = known.get((annotator.id, ""), Submission(annotator=annotator.id, participant_id=""))
-    return known.get(key, replace(nameless, participant_id=annotator.participant_id))
+    nameless = Submission(annotator=annotator.id, participant_id="")
+    matching: Submission | None = None
+    for submission in submissions:
+        if submission.annotator != annotator.id:
+            continue
+        if not submission.participant_id:
+            nameless = submission
+        # What was stored last says how the same id was corrected.
+        if comparable_participant_id(submission.participant_id) == participant:
+            matching = submission
+    return replace(matching or nameless, participant_id=annotator.participant_id)
 
 
 def participant_ids(submissions: Iterable[Submission], annotator: str) -> list[str]:
@@ -74,7 +82,7 @@ def store_exported(
 ) -> list[tuple[Annotator, str]]:
     """Store what an export says of the submissions of annotators; return those with a new status, and the status.
 
-    `exported`: participant id -> what the export says.
+    `exported`: comparable participant id -> what the export says.
     """
     annotators = list(annotators)
     changed = changed_statuses(folder, annotators, exported)
@@ -82,7 +90,7 @@ def store_exported(
     records = []
     for annotator in annotators:
         known = submission_of(submissions, annotator)
-        new = exported.get(annotator.participant_id) if annotator.participant_id else None
+        new = _exported_of(exported, annotator)
         if new is not None:
             records.append(
                 replace(known, status=new.status or known.status, code=new.code or known.code)
@@ -98,7 +106,7 @@ def changed_statuses(
     submissions = read_submissions(folder)
     changed: list[tuple[Annotator, str]] = []
     for annotator in annotators:
-        new = exported.get(annotator.participant_id) if annotator.participant_id else None
+        new = _exported_of(exported, annotator)
         if (
             new is not None
             and new.status
@@ -113,6 +121,14 @@ def store_listed(folder: RoundFolder, annotators: Iterable[Annotator]) -> None:
     submissions = read_submissions(folder)
     records = [replace(submission_of(submissions, one), listed=True) for one in annotators]
     _store(folder, submissions, records)
+
+
+def _exported_of(
+    exported: Mapping[str, ExportedSubmission], annotator: Annotator
+) -> ExportedSubmission | None:
+    if not annotator.participant_id:
+        return None
+    return exported.get(comparable_participant_id(annotator.participant_id))
 
 
 def _by_key(submissions: Iterable[Submission]) -> dict[tuple[str, str], Submission]:

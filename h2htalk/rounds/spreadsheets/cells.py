@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # What the names of the workbook's styles begin with.
 _STYLE = "h2htalk "
+# Margins at both sides of a printed page (inches).
+_SIDE_MARGIN = 0.5
 # In a workbook `_x000D_` means a character (ECMA-376, ST_Xstring): in such a text the first underscore is escaped.
 _LOOKS_ESCAPED = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
 
@@ -117,6 +119,8 @@ def finish_sheet(sheet: Worksheet, *, landscape: bool) -> None:
     sheet.page_setup.orientation = "landscape" if landscape else "portrait"
     sheet.page_setup.paperSize = sheet.PAPERSIZE_A4
     sheet.page_setup.fitToHeight = 0
+    sheet.page_margins.left = _SIDE_MARGIN
+    sheet.page_margins.right = _SIDE_MARGIN
     sheet.sheet_properties.pageSetUpPr.fitToPage = True
     sheet.protection.sheet = True
     sheet.protection.formatColumns = sheet.protection.formatRows = False

@@ -68,11 +68,14 @@ _MAX_TEXT = 330
 # Longest part of a line in one row (characters), by style: less than `MAX_HEIGHT`, also in Chinese.
 _MAX_PART = {"title": 200, "heading": 350}
 _MAX_PLAIN_PART = 600
-# Widths in digits; lines of 55 are comfortable to read, and 82 are a page of A4.
+# Widths in digits; lines of 55 are comfortable to read.
 _WIDTHS = {"item": 6, "notice": 20, "text": 55, "reply": 40, "suggestion": 24}
 _ANSWER_WIDTH, _LABEL_WIDTH, _COMMENT_WIDTH = 16, 5, 24
 # Lowest row of an item (points): a comment of three lines.
 _MIN_HEIGHT = 45
+# Width of the guidelines. LibreOffice prints a column on one page and cuts off what is wider, even if the sheet is
+# fitted to the page; with a wide font in place of the workbook's, a page of A4 has room for 75 digits.
+_GUIDELINES_WIDTH = 70
 _TEXT_WIDTHS = {"A": 2, "B": 12, "C": 70}
 # Height of the row of rotated headings with two lines (points).
 _ROTATED_HEIGHT = 170
@@ -337,7 +340,7 @@ class _BookWriter:
         ]
         sheet = self.book.active
         sheet.title = interface_text("guidelines", self.language)
-        sheet.column_dimensions["A"].width = 82
+        sheet.column_dimensions["A"].width = _GUIDELINES_WIDTH
         guidelines = guideline_lines(state.folder.guidelines(self.language))
         parts = [(part, style) for style, line in guidelines for part in split_text(line, style)]
         for at, (part, style) in enumerate(parts, 1):

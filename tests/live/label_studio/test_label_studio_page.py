@@ -70,9 +70,30 @@ CLOSE_HEADINGS = """
 """
 
 
+# Height of the longest page of an expert item, of which a window of 900 pixels shows 852.
+MOST_PIXELS = 1258
+HEIGHT = """
+    () => Math.max(...[...document.querySelectorAll("*")]
+        .filter(element => ["auto", "scroll"].includes(getComputedStyle(element).overflowY))
+        .filter(element => element.querySelector("textarea"))
+        .map(element => element.scrollHeight))
+"""
+
+
 def heading(page: Page, text: str) -> Locator:
     """The heading of a question; the guidelines name them as well."""
     return page.get_by_role("heading", name=text, level=3)
+
+
+def sign_in(page: Page, server: LabelStudio, round: RoundFolder) -> None:
+    """Sign in as the first annotator of a round."""
+    with (round.private / "label_studio_logins.csv").open(newline="") as file:
+        login = next(csv.DictReader(file))
+    page.goto(f"{server.url}/user/login/")
+    page.fill("#email", login["email"])
+    page.fill("#password", login["password"])
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "login" not in url, timeout=60_000)
 
 
 def test_an_annotator_answers_and_skips(
@@ -91,13 +112,7 @@ def test_an_annotator_answers_and_skips(
     submit = page.get_by_test_id("bottombar-submit-button")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    with (round.private / "label_studio_logins.csv").open(newline="") as file:
-        login = next(csv.DictReader(file))
-    page.goto(f"{server.url}/user/login/")
-    page.fill("#email", login["email"])
-    page.fill("#password", login["password"])
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: "login" not in url, timeout=60_000)
+    sign_in(page, server, round)
 
     page.goto(english)
     expect(page.get_by_text("Labeling Instructions")).to_be_visible(timeout=60_000)
@@ -169,3 +184,32 @@ def test_an_annotator_answers_and_skips(
         ("hard", SKIPPED): "yes",
     }
     assert status.mistakes == ()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_of_an_expert_item_is_short(
+    server: LabelStudio, browser: Browser, tmp_path: Path, language: str
+) -> None:
+    """It scrolled through two screens: 1,706 pixels, later 1,358."""
+    reply = {"en": "Lovely! Which of them was first?", "zh": "太好了！哪一朵先开的？"}[language]
+    prompt = {"en": "My tomatoes have their first flowers!", "zh": "番茄终于开花了！"}[language]
+    item = {
+        "id": "a",
+        "language": language,
+        "prompt": prompt,
+        "response": reply,
+        "reference": reply,
+    }
+    items = write_items(tmp_path / "i.jsonl", [item])
+    people = str(write_annotators(tmp_path / "p.csv", ["reader"]))
+    spec = RoundSpec("expert", str(items), where="label-studio", annotators=people, overlap=1)
+    _, messages = open_round(spec, tmp_path / f"height-{language}")
+    (address,) = (message.rpartition(": ")[2] for message in messages if "set1" in message)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    sign_in(page, server, RoundFolder(tmp_path / f"height-{language}"))
+    page.goto(address)
+    expect(page.get_by_text("Labeling Instructions")).to_be_visible(timeout=60_000)
+    page.keyboard.press("Escape")
+    expect(page.locator("textarea").first).to_be_visible(timeout=60_000)
+    assert 852 < page.evaluate(HEIGHT) <= MOST_PIXELS
+    page.close()

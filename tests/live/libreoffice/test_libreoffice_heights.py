@@ -1,4 +1,4 @@
-"""Workbooks of a round in LibreOffice: every row shows all its texts."""
+"""Workbooks of a round in LibreOffice: every row shows all its texts, and a printed page every column."""
 
 from __future__ import annotations
 
@@ -65,6 +65,20 @@ def measured(profile: Path, workbook: Path, folder: Path) -> list[MeasuredRow]:
     ]
 
 
+def cut_columns(profile: Path, workbook: Path, folder: Path) -> list[str]:
+    """The columns that are wider than their printed page, of which LibreOffice prints the first part only."""
+    target = folder / f"{workbook.stem}-columns.tsv"
+    office(profile, f'macro:///Standard.Measure.Columns("{workbook}","{target}")')
+    lines = target.read_text(encoding="utf-8").splitlines()
+    assert len(lines) > 10
+    cut = []
+    for line in lines:
+        sheet, number, width, room, visible = line.split("\t")
+        if visible == "True" and int(width) > int(room):
+            cut.append(f"{sheet} {number}: {width} of {room}")
+    return cut
+
+
 def items(language: str) -> list[dict[str, Any]]:
     """Items of the split `mini`, one about a crisis, one that is too long for a row, one with a long word."""
     scenarios = [one for one in load_split("mini@1").scenarios if one.language == language][:14]
@@ -107,3 +121,11 @@ def test_every_row_shows_all_its_texts_in_libreoffice(
         assert [row for row in rows if row.height < row.needed] == []
         # A screen shows some items at once.
         assert sum(row.height for row in rows) < 1.6 * sum(row.needed for row in rows)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_printed_page_shows_every_column(profile: Path, tmp_path: Path, language: str) -> None:
+    """The ends of long lines of the guidelines were missing on paper and in a PDF."""
+    round = made.opened(tmp_path, "safety", items(language), annotators=f"anna,{language}")
+    assert cut_columns(profile, made.workbook_path(round), tmp_path) == []

@@ -122,3 +122,14 @@ def test_long_suggestions_are_on_the_sheet_of_texts(tmp_path: Path) -> None:
     assert any("Insults or looks down on people" in line for line in lines)
     made.fill(made.workbook_path(round), {made.places(round)["en-item-1"]: {"skip": "yes"}})
     assert made.collect(round).mistakes == ()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_printed_page_holds_the_guidelines(tmp_path: Path, language: str) -> None:
+    """LibreOffice cuts off a column that is wider than the page, even if the sheet is fitted to one page."""
+    round = made.opened(tmp_path, "safety", [made.item(1, language)], annotators=f"anna,{language}")
+    sheet = load_workbook(made.workbook_path(round)).worksheets[0]
+    margins = sheet.page_margins.left + sheet.page_margins.right
+    # A page of A4, and the digit of the font that LibreOffice puts in place of the workbook's (inches).
+    room = (8.27 - margins) / 0.096
+    assert sheet.column_dimensions["A"].width <= room
