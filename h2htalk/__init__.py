@@ -9,10 +9,15 @@ The functions that the commands call, loaded when they are first used:
     h2htalk.load_run("runs/mine").scores()  # a pyarrow table
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.version import __version__ as __version__
+
+# Read by pyarrow's allocator when it is loaded: what it reserves and nobody uses is then no memory of this process, and
+# a Parquet file is read within a limit of memory (`data.bounded.parquet_rows`).
+os.environ.setdefault("MIMALLOC_ARENA_EAGER_COMMIT", "0")
 
 if TYPE_CHECKING:
     from h2htalk.analysis.analyze import AnalyzeSpec as AnalyzeSpec

@@ -38,7 +38,7 @@ _FOLDERS = ("PWD", "OLDPWD")  # of the shell
 _ESCAPED = re.compile(
     r"\\+(?-i:U)([0-9a-f]{8})|(?:\\+|%(?:25)*)u([0-9a-f]{4})|\\+u\{([0-9a-f]{1,6})\}|\\+x([0-9a-f]{2})"
     r"|%(?:25)*([0-9a-f]{2})|&\#x([0-9a-f]{1,8});?|&\#([0-9]{1,10});?"
-    r"|(&[a-z]{2,24};)|(\x1b\[[0-?]*[ -/]*[@-~])",
+    r"|(&[a-z]{2,24};)|(\x1b\[[0-?]*[ -/]*[@-~])|\\+0?([0-3]?[0-7]{2})",
     re.IGNORECASE,
 )
 _LINE_ESCAPE = re.compile(r"\\+[nrt]")
@@ -49,6 +49,7 @@ _INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
 )
+_WIDE = {code + 0xFEE0: code for code in range(0x21, 0x7F)}  # full-width characters of ASCII
 _held: dict[str, None] = {}  # in the order in which they were read
 
 
@@ -281,7 +282,7 @@ def _plain(text: str) -> str:
     text = "".join(text.split())
     if text.isascii():
         return (text if text.isprintable() else _INVISIBLE.sub("", text)).lower()
-    return _INVISIBLE.sub("", text).casefold()
+    return _INVISIBLE.sub("", text).translate(_WIDE).casefold()
 
 
 def _places(text: str) -> tuple[list[int], dict[int, int]]:
@@ -300,13 +301,15 @@ def _places(text: str) -> tuple[list[int], dict[int, int]]:
 
 
 def _decoded(match: re.Match[str]) -> str:
-    *hexadecimals, decimal, entity, colour = match.groups()
+    *hexadecimals, decimal, entity, colour, octal = match.groups()
     if colour is not None:
         return ""
     if entity is not None:
         return html.unescape(entity)
     if decimal is not None:
         code = int(decimal)
+    elif octal is not None:
+        code = int(octal, 8)
     else:
         code = int(next(filter(None, hexadecimals)), 16)
     return chr(code) if code <= sys.maxunicode else match[0]

@@ -72,6 +72,12 @@ FORMS["accents"] = "\u0301".join(KEY)
 FORMS["colours"] = "\x1b[1m".join(KEY)
 FORMS["lines quoted"] = _lines(5).replace("\n", "\n> ")
 FORMS["list"] = json.dumps(list(KEY))
+FORMS["octal"] = ""
+FORMS["full width"] = ""
+for sign in KEY:
+    code = ord(sign)
+    FORMS["octal"] += f"\\{code:03o}"
+    FORMS["full width"] += chr(code + 0xFEE0)
 FORMS["hexadecimal with colons"] = KEY.encode().hex(":")
 FORMS["an escape before digits"] = KEY.replace("+", "\\u002B")
 for name, escape in (

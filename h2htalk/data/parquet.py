@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.bounded.json_values import require_few_values
-from h2htalk.data.bounded.parquet_rows import parquet_rows
+from h2htalk.data.bounded.parquet_rows import parquet_rows, read_metadata
 from h2htalk.data.files import UNIQUE_KEYS, json_line, replacing, require_file
 from h2htalk.errors import DataError
 
@@ -21,15 +21,13 @@ ROWS_A_GROUP = 2048  # rows that are written together
 def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a Parquet file that `write_parquet` or another tool made. Raises DataError."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     number = 0
     try:
         # Opened here: pyarrow takes no path that is not UTF-8.
         with require_file(path).open("rb") as source:
-            metadata = pq.read_schema(source).metadata or {}
+            metadata = read_metadata(source).metadata or {}
             nested = json.loads(metadata.get(_JSON_COLUMNS, b"[]"))
-            source.seek(0)
             for row in parquet_rows(source):
                 number += 1
                 for name in nested:
@@ -38,7 +36,15 @@ def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield f"{path}:row {number}", row
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-    except (OSError, ValueError, TypeError, KeyError, RecursionError, pa.ArrowException) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        OverflowError,
+        RecursionError,
+        pa.ArrowException,
+    ) as error:
         raise DataError(f"{path}: not a readable Parquet file (row {number}): {error}") from error
 
 

@@ -26,6 +26,7 @@ from h2htalk.data.files import (
     write_jsonl,
     write_text,
 )
+from h2htalk.data.imports.zip_members import read_member
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.payments.lists import read_payment_lists
 from h2htalk.rounds.payments.submissions import SUBMISSIONS, participant_ids, read_submissions
@@ -275,13 +276,13 @@ def _text_of(path: Path) -> str:
     """Return what a file says; of a workbook also what its compressed sheets say. Raise OSError."""
     texts = [path.read_bytes().decode("utf-8", errors="replace")]
     # A damaged workbook is searched as it is.
-    with suppress(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError):
+    with suppress(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
         if path.suffix.lower() == ".xlsx":
             bytes_left = _LARGEST_WORKBOOK
             with zipfile.ZipFile(path) as workbook:
                 for part in workbook.infolist():
                     bytes_left -= part.file_size
                     if bytes_left >= 0:
-                        sheet = workbook.read(part).decode("utf-8", errors="replace")
+                        sheet = read_member(workbook, part).decode("utf-8", errors="replace")
                         texts.append(unescape(sheet, {"&quot;": '"', "&apos;": "'"}))
     return "\n".join(texts)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import lzma
+import random
+import re
+import resource
 import subprocess
 import sys
 import textwrap
@@ -19,9 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from h2htalk.curation.gather.exports.export_files import ExportFile
+from h2htalk.curation.gather.look import find_kind
 from h2htalk.curation.gather.records import file_records
 from h2htalk.data.bounded.bounds import COLUMNS, LISTING, Bound
 from h2htalk.data.bounded.json_values import require_few_values
+from h2htalk.data.bounded.memory_limit import limited_memory
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.detect.personal.engine.user_recognizers import read_registry
@@ -30,23 +37,28 @@ from h2htalk.integrations.label_studio.client import LabelStudioClient
 from h2htalk.rounds.argilla import client as annotation_client
 from h2htalk.rounds.argilla.client import ServerClient
 from support.doubles.loopback import DRIPS, Answer, HttpServer
+from support.memory import PEAK
 
 LONG = "x" * (2 << 20)
-_COUNT = """
+_COUNT = (
+    PEAK
+    + """
 import resource, sys
 from pathlib import Path
 from h2htalk.curation.gather.records import file_records
+import pyarrow.parquet
 path = Path(sys.argv[1])
-base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+base = peak()
 count, message = 0, ""
 try:
     for _ in file_records(path, lambda size: None, (0, path.stat().st_size)):
         count += 1
 except Exception as error:
     message = f"{type(error).__name__}: {error}"
-peak = resource.getrusage(resource.RUSAGE_SELF)
-print(count, (peak.ru_maxrss - base) >> 10, peak.ru_utime + peak.ru_stime, message, sep="\\t")
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(count, (peak() - base) >> 10, used.ru_utime + used.ru_stime, message, sep="\\t")
 """
+)
 
 
 def _read(path: Path) -> tuple[int, int, float, str]:
@@ -61,21 +73,183 @@ def _read(path: Path) -> tuple[int, int, float, str]:
     return int(count), int(memory), float(seconds), message
 
 
-@pytest.mark.parametrize("form", ["repeated", "repeated in a list", "different"])
+@pytest.mark.parametrize("form", ["text", "list", "view", "binary"])
 def test_a_small_parquet_file_that_unfolds_is_read_in_little_memory(
     form: str, tmp_path: Path
 ) -> None:
     """68 KiB took 2.1 GB: the texts of a batch were decoded together."""
-    texts = [LONG if form != "different" else LONG + str(number) for number in range(200)]
-    values: Any = [[{"content": text}] for text in texts] if "list" in form else texts
-    pq.write_table(
-        pa.table({"text": values}), tmp_path / "a.parquet", compression="zstd", use_dictionary=True
-    )
-    assert (tmp_path / "a.parquet").stat().st_size < 200_000
-    count, memory, _, message = _read(tmp_path / "a.parquet")
+    columns: dict[str, Any] = {
+        "text": [LONG] * 200,
+        "list": [[{"content": LONG}]] * 200,
+        "view": pa.array([LONG] * 200, pa.string_view()),
+        "binary": [LONG.encode()] * 200,
+    }
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": columns[form]}), path, compression="zstd")
+    assert path.stat().st_size < 200_000
+    count, memory, _, message = _read(path)
     assert not message
     assert count == 200
-    assert memory < 300
+    assert memory < 320
+
+
+_N = 20_000_000
+_ONE_ROW = pa.array([0, _N], pa.int32())
+_MEBIBYTE = "a" * (1 << 20)
+_LONG_TEXTS = [LONG + str(number) for number in range(150)]
+
+
+def _long_texts(kind: str) -> pa.Array:
+    """A column of one row, or of few, whose texts are some hundred MB."""
+    texts = [_MEBIBYTE] * 300
+    if kind == "list of one text":
+        return pa.array([texts])
+    if kind == "list of views":
+        return pa.array([texts], pa.list_(pa.string_view()))
+    if kind == "list view":
+        return pa.array([texts], pa.list_view(pa.string()))
+    if kind == "fixed list":
+        return pa.array([texts], pa.list_(pa.string(), 300))
+    if kind == "large list":
+        return pa.array([texts], pa.large_list(pa.large_string()))
+    if kind == "list of binary":
+        return pa.array([texts], pa.list_(pa.binary()))
+    if kind == "list of json":
+        values = pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts))
+        return pa.ListArray.from_arrays(pa.array([0, 300], pa.int32()), values)
+    if kind == "different texts":
+        return pa.array(_LONG_TEXTS)
+    if kind == "list of different texts":
+        return pa.array([_LONG_TEXTS])
+    assert kind == "long text"
+    return pa.array([_MEBIBYTE * 300])
+
+
+def _many_values(kind: str) -> pa.Array:
+    """A column of one row with twenty million values."""
+    numbers = pa.repeat(0, _N)
+    if kind == "nulls":
+        return pa.ListArray.from_arrays(_ONE_ROW, pa.nulls(_N, pa.string()))
+    if kind == "numbers":
+        return pa.ListArray.from_arrays(_ONE_ROW, numbers)
+    if kind == "fixed list of numbers":
+        return pa.FixedSizeListArray.from_arrays(numbers, _N)
+    empty = pa.repeat("", _N // 4)
+    quarter = pa.array([0, _N // 4], pa.int32())
+    if kind == "map":
+        return pa.MapArray.from_arrays(quarter, empty, empty)
+    assert kind == "lists of structs"
+    structs = pa.StructArray.from_arrays([empty] * 4, names=list("abcd"))
+    messages = pa.ListArray.from_arrays(quarter, structs)
+    return pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), messages)
+
+
+_KINDS_OF_MANY_VALUES = ["nulls", "numbers", "fixed list of numbers", "map", "lists of structs"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *_KINDS_OF_MANY_VALUES,
+        "list of one text",
+        "list of views",
+        "list view",
+        "fixed list",
+        "large list",
+        "list of binary",
+        *(["list of json"] if hasattr(pa, "json_") else []),  # from pyarrow 19 on
+        "different texts",
+        "list of different texts",
+        "long text",
+    ],
+)
+def test_what_unfolds_to_too_much_is_refused_in_little_memory(kind: str, tmp_path: Path) -> None:
+    """17 KB of different texts took 2 GB, a list of one text in the type of JSON 800 MB, a list of nulls 400 MB."""
+    make_column = _many_values if kind in _KINDS_OF_MANY_VALUES else _long_texts
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": make_column(kind)}), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    count, memory, _, message = _read(path)
+    assert count == 0
+    assert message.startswith(f"DataError: {path}: ")
+    assert re.search(
+        "(a row|pages or rows) of more than .* bytes; where that is right, set ", message
+    )
+    assert memory < 320
+
+
+def test_rows_that_share_a_long_text_end(tmp_path: Path) -> None:
+    """3 KB of a million rows with one text of 8 MiB would have been read for hours; here are a tenth of them."""
+    indices = pa.repeat(0, 100_000).cast(pa.int32())
+    texts = pa.DictionaryArray.from_arrays(indices, pa.array([LONG * 4]))
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", compression="zstd")
+    _, memory, seconds, message = _read(tmp_path / "a.parquet")
+    assert "a table of more than 1,073,741,824 bytes" in message
+    assert memory < 320
+    assert seconds < 30
+
+
+def test_long_texts_that_differ_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writers put at least 1,024 rows into a page: what a page may take grows with the file."""
+    monkeypatch.setenv("H2HTALK_PARQUET_MEMORY", str(4 << 20))
+    draw = random.Random(1)
+    texts = ["".join(draw.choices("etaoin shrdlu", k=8_000)) for _ in range(1024)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", use_dictionary=False)
+    assert [row["text"] for _, row in read_parquet(tmp_path / "a.parquet")] == texts
+
+
+def test_a_large_footer_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A footer of 300,000 columns took 873 MB before they were counted."""
+    path = tmp_path / "a.parquet"
+    fields = [pa.field(f"c{number}", pa.int8()) for number in range(20_000)]
+    pq.write_table(pa.schema(fields).empty_table(), path)
+    with pytest.raises(DataError, match=r"a\.parquet: a table of more than 10,000 columns"):
+        list(read_parquet(path))
+    monkeypatch.setenv("H2HTALK_LARGEST_FOOTER", "100000")
+    with pytest.raises(DataError, match=r"a\.parquet: a footer of more than 100,000 bytes"):
+        list(read_parquet(path))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([b"\xff\xfe"]).view(pa.string()),
+        pa.array([1 << 62], pa.timestamp("us")),
+        pa.array([1 << 30], pa.date32()),
+        pa.array([1 << 62], pa.duration("s")),
+    ],
+)
+def test_values_that_python_does_not_have_are_one_line(column: pa.Array, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": column}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet: cannot be read: "):
+        list(file_records(tmp_path / "a.parquet", lambda size: None, (0, 1)))
+    with pytest.raises(DataError, match=r"a\.parquet: not a readable Parquet file"):
+        list(read_parquet(tmp_path / "a.parquet"))
+
+
+def test_texts_that_share_their_beginnings_are_read(tmp_path: Path) -> None:
+    """pyarrow makes no dictionary of such a page: it was not read at all."""
+    path = tmp_path / "a.parquet"
+    options: dict[str, Any] = {
+        "use_dictionary": False,
+        "column_encoding": {"text": "DELTA_BYTE_ARRAY"},
+    }
+    pq.write_table(pa.table({"text": [_MEBIBYTE] * 20}), path, **options)
+    assert len(list(read_parquet(path))) == 20
+    pq.write_table(pa.table({"text": [_MEBIBYTE] * 400}), path, **options)
+    _, memory, _, message = _read(path)
+    assert "a.parquet: pages or rows of more than" in message
+    assert memory < 320
+
+
+def test_the_limit_of_memory_ends_with_the_block() -> None:
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(MemoryError), limited_memory(1 << 26):
+        bytearray(1 << 28)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == limits
+    assert len(bytearray(1 << 28)) == 1 << 28
 
 
 def test_a_row_of_parquet_that_is_too_long_is_refused(
@@ -93,7 +267,7 @@ def test_a_row_of_parquet_that_is_too_long_is_refused(
 
 
 def test_rows_of_all_types_are_read_as_before(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "id": "a",
             "n": 1,
@@ -285,19 +459,22 @@ def test_a_server_that_drips_before_the_body_ends(
 
 
 _MANY_VALUES = b'{"id": "a", "turns": [' + b"[]," * 11_000_000 + b"[]]}"
-_READ_JSON = """
-import resource, sys
+_READ_JSON = (
+    PEAK
+    + """
+import sys
 from pathlib import Path
 from h2htalk.data.files import read_json_object, read_jsonl
 read = {"line": lambda path: list(read_jsonl(path)), "object": read_json_object}[sys.argv[1]]
-base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+base = peak()
 try:
     read(Path(sys.argv[2]))
     message = ""
 except Exception as error:
     message = f"{type(error).__name__}: {error}"
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) >> 10, message, sep="\\t")
+print((peak() - base) >> 10, message, sep="\\t")
 """
+)
 
 
 @pytest.mark.parametrize("kind", ["line", "object"])
@@ -328,7 +505,7 @@ def test_an_export_of_millions_of_values_is_refused_before_it_is_parsed(
     _, memory, _, message = _read(tmp_path / name)
     if name == "a.json":
         assert "after item 0: JSON of more than 1,000,000 values" in message
-    assert memory < 300
+    assert memory < 320
 
 
 def test_the_last_line_is_refused_where_a_torn_one_is_left_out(
@@ -365,21 +542,25 @@ def test_an_open_string_is_read_over_once() -> None:
     assert time.process_time() - began < 5
 
 
-# The peak of this process alone: `ru_maxrss` of a child begins at its parent's.
-_PEAK = """
-def peak():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-"""
-_READ_ZIP = (
-    _PEAK
+_READ_ARCHIVE = (
+    PEAK
     + """
 import sys
 from pathlib import Path
+from h2htalk.curation.gather.exports.export_files import ExportFile
 from h2htalk.data.imports.zip_members import read_members
+from h2htalk.rounds.annotator_traces import _text_of
+from h2htalk.rounds.spreadsheets.codes import holds_code
+path = Path(sys.argv[2])
+readers = {
+    "members": lambda: list(read_members(path, list)),
+    "export": lambda: ExportFile(path, "", ["*.json"], "", lambda size: None).text(),
+    "code": lambda: holds_code(path, ["0123456789abcdef"]),
+    "text": lambda: _text_of(path),
+}
 base = peak()
 try:
-    list(read_members(Path(sys.argv[1]), list))
+    readers[sys.argv[1]]()
     message = ""
 except Exception as error:
     message = f"{type(error).__name__}: {error}"
@@ -388,17 +569,80 @@ print((peak() - base) >> 10, message, sep="\\t")
 )
 
 
-def test_a_zip_file_that_lies_about_a_size_is_read_in_little_memory(tmp_path: Path) -> None:
-    """800 KB took 1.6 GB: a member was unfolded before its size was compared."""
-    path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.json", b" " * (200 << 20))
-    content = bytearray(path.read_bytes())
-    directory = content.rindex(b"PK\x01\x02")
-    content[directory + 24 : directory + 28] = (1000).to_bytes(4, "little")
-    path.write_bytes(content)
-    command = [sys.executable, "-c", _READ_ZIP, str(path)]
+def _read_archive(reader: str, path: Path) -> tuple[int, str]:
+    """MiB beside what was loaded, and the error, of a process that reads a compressed file."""
+    command = [sys.executable, "-c", _READ_ARCHIVE, reader, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     memory, message = done.stdout.rstrip("\n").split("\t")
-    assert message.startswith(f"DataError: {path}: no whole zip file")
-    assert int(memory) < 50
+    return int(memory), message
+
+
+def _write_lying_zip(path: Path, size: int, content: bytes = b" " * (200 << 20)) -> None:
+    """Write a zip file whose only member is larger than the size that is stated."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.json", content)
+    data = bytearray(path.read_bytes())
+    directory = data.rindex(b"PK\x01\x02")
+    data[directory + 24 : directory + 28] = size.to_bytes(4, "little")
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("reader", ["members", "export", "code", "text"])
+def test_a_zip_file_that_lies_about_a_size_is_read_in_little_memory(
+    reader: str, tmp_path: Path
+) -> None:
+    """800 KB took 1.6 GB: a member was unfolded before its size was compared."""
+    path = tmp_path / "a.xlsx"
+    if reader == "export":
+        path = tmp_path / "a.zip"
+    _write_lying_zip(path, 1000)
+    memory, message = _read_archive(reader, path)
+    if reader == "members":
+        assert message.startswith(f"DataError: {path}: no whole zip file")
+    elif reader == "export":
+        assert message.startswith(f"DataError: {path}: the archive cannot be read")
+    else:
+        assert not message  # such a workbook is searched as it is
+    assert memory < 50
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zip"])
+def test_an_export_that_unfolds_to_too_much_is_refused(suffix: str, tmp_path: Path) -> None:
+    """6.9 MB of `.json.gz` took 3 GB, as no more than the size of the compressed file was looked at."""
+    path = tmp_path / f"a.json{suffix}"
+    spaces = b" " * (200 << 20)
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.json", spaces)
+    elif suffix == ".gz":
+        path.write_bytes(gzip.compress(spaces, 1))
+    else:
+        path.write_bytes(lzma.compress(spaces, preset=0))
+    memory, message = _read_archive("export", path)
+    assert message.startswith(
+        f"DataError: {path}: unfolds to more than 64 MiB; where that is right"
+    )
+    assert memory < 150
+
+
+@pytest.mark.parametrize("damage", ["cut off", "broken"])
+def test_an_archive_with_a_damaged_member_is_no_export(damage: str, tmp_path: Path) -> None:
+    """`zlib.error` and `EOFError` of a member were tracebacks of `curate look`."""
+    path = tmp_path / "conversations.zip"
+    draw = random.Random(1)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", draw.randbytes(100_000).hex())
+    data = bytearray(path.read_bytes())
+    if damage == "broken":
+        data[60:90] = b"\xff" * 30
+    else:
+        # The directory says that there is more of the member than the file holds.
+        directory = data.rindex(b"PK\x01\x02")
+        data[directory + 20 : directory + 24] = (10_000_000).to_bytes(4, "little")
+        del data[5_000:directory]
+        end = data.rindex(b"PK\x05\x06")
+        data[end + 16 : end + 20] = (5_000).to_bytes(4, "little")
+    path.write_bytes(data)
+    assert find_kind(path) is None
+    with pytest.raises(DataError, match="the archive cannot be read"):
+        ExportFile(path, "", ["*.json"], "", lambda size: None).text()

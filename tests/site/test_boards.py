@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections import Counter
 
@@ -16,6 +15,7 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.site.boards import boards_of, size_class, size_of
 from support.boards import made_runs, made_source, made_split, made_values, sources_of
+from support.memory import measured_memory
 from support.tables import table
 
 ALL = tuple(SUBTASKS)
@@ -196,17 +196,12 @@ def test_runs_of_other_protocols_have_a_board_of_their_own_and_the_largest_is_fi
     assert (boards[1].compared, boards[1].entries[0].rank) == (None, None)
 
 
-def peak_memory() -> float:
-    """In MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def test_many_runs_on_few_clusters_do_not_fill_the_memory() -> None:
     """As many flips at once as 13 clusters allow would be 161,000 times 1,225 sums, 1.6 GB."""
     values = around(tuple(np.linspace(0.4, 0.5, 50)), 143, 0.1)
-    before = peak_memory()
-    compared(values, clusters=13)
-    assert peak_memory() - before < 300
+    with measured_memory() as peak:
+        compared(values, clusters=13)
+        assert peak() < 300 << 10  # KiB
 
 
 @pytest.mark.slow
@@ -214,11 +209,14 @@ def test_fifty_runs_of_4650_items_take_under_a_minute_of_cpu_and_500_mb() -> Non
     subtasks = list(Counter({name: subtask.count for name, subtask in SUBTASKS.items()}).elements())
     values = around(tuple(np.linspace(0.4, 0.5, 50)), len(subtasks), 0.1)
     begun = time.process_time()
-    before = peak_memory()
-    result = compare_all_pairs(values, subtasks, [str(k) for k in range(len(subtasks))])
+    with measured_memory() as peak:
+        labels = [str(number) for number in range(len(subtasks))]
+        result = compare_all_pairs(values, subtasks, labels)
+        kibibytes = peak()
+    seconds = time.process_time() - begun
+    assert kibibytes < 512_000
     assert result.pairs
-    assert time.process_time() - begun < 60
-    assert peak_memory() - before < 500
+    assert seconds < 60
 
 
 def test_flips_are_counted_for_those_pairs_alone_that_can_still_be_told_apart(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from h2htalk.errors import ConfigError
 from h2htalk.text import template_process
 from h2htalk.text.jinja_templates import Templates, read_templates
+from support.memory import measured_memory, watched_memory
 
 GREEDY = {
     "center": '{{ "x".center(10**10) }}',
@@ -48,6 +48,12 @@ def _templates(folder: Path, text: str) -> Templates:
     return Templates.of(read_templates(folder))
 
 
+def _child() -> int | None:
+    """The process that renders templates, where it runs."""
+    process = template_process._processes.get(template_process.PROMPTS)
+    return process.child.pid if process is not None and process.child is not None else None
+
+
 @pytest.mark.parametrize("name", GREEDY)
 def test_no_template_fills_the_memory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -58,22 +64,18 @@ def test_no_template_fills_the_memory(
         # It writes 50 MB a second: the limit of time ends it before that of memory.
         monkeypatch.setattr(template_process, "LONGEST_RENDER", 1)
         monkeypatch.setattr(template_process, "_processes", {})
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # The most that any child of this process has taken: other tests start larger ones.
-    largest_child = max(1_200_000, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-    with pytest.raises(ConfigError, match=r"page\.j2"):
-        _templates(tmp_path, GREEDY[name]).render("en/page.j2", {})
-    assert (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
-    )  # KiB of this process
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= largest_child
+    with measured_memory() as peak, watched_memory(_child) as peak_of_child:
+        with pytest.raises(ConfigError, match=r"page\.j2"):
+            _templates(tmp_path, GREEDY[name]).render("en/page.j2", {})
+        assert peak() < 200_000  # KiB of this process
+    assert peak_of_child() < 1_200_000
 
 
 def test_no_template_fills_the_memory_while_it_is_compiled(tmp_path: Path) -> None:
     """A page of a megabyte took 2 GB and 15 seconds of this process before it was rendered."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    _templates(tmp_path, "{{ a }}" * 14_000).parse("en/page.j2")
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # KiB
+    with measured_memory() as peak:
+        _templates(tmp_path, "{{ a }}" * 14_000).parse("en/page.j2")
+        assert peak() < 400_000  # KiB
     with pytest.raises(ConfigError, match=r"page\.j2: not a file of at most 100,000 bytes"):
         _templates(tmp_path, "{{ a }}" * 15_000)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -213,10 +214,12 @@ def _kind_of_archive(file: Path) -> FileKind | None:
                         )
     except (
         zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
         OSError,
         RuntimeError,
         NotImplementedError,
-    ) as error:  # broken, encrypted
+    ) as error:  # broken, cut off, encrypted
         raise DataError(f"{file}: the archive cannot be read: {error}") from error
     return None
 

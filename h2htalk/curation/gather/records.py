@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from h2htalk.curation.gather.encodings import UTF8, UTF16, find_encoding
 from h2htalk.curation.gather.formats import RefusedItem
 from h2htalk.data.bounded.bounds import COLUMNS, LINE
 from h2htalk.data.bounded.json_values import TooManyValues, require_few_values
-from h2htalk.data.bounded.parquet_rows import parquet_rows
+from h2htalk.data.bounded.parquet_rows import parquet_rows, read_metadata
 from h2htalk.data.erasure.unfinished_erasure import refuse_unfinished_erasure
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError, listed
@@ -79,14 +78,16 @@ def encoding_of(path: Path) -> str:
 
 def _parquet(path: Path, on_read: OnRead) -> Iterator[Record]:
     with _opened(path) as opened:
-        size = path.stat().st_size // max(pq.read_metadata(opened).num_rows, 1)
-        opened.seek(0)
         try:
+            size = path.stat().st_size // max(read_metadata(opened).num_rows, 1)
             for row, value in enumerate(parquet_rows(opened), 1):
                 on_read(size)
                 yield row, row, value
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
+        # Of texts that are not UTF-8, and of times that Python does not have.
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            raise DataError(f"{path}: cannot be read: {error}") from error
 
 
 def has_lines(path: Path) -> bool:
@@ -117,11 +118,17 @@ def _opened(path: Path, mode: str = "rb", **options: Any) -> Iterator[IO[Any]]:
         raise DataError(f"{path}: cannot be read: {reason}") from error
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a file, decompressed. Raises DataError."""
+def read_bytes(path: Path, most: int) -> bytes:
+    """The content of a file, decompressed, of at most so many bytes. Raises DataError."""
+    content = bytearray()
     with _opened(path) as file:
-        content: bytes = file.read()
-    return content
+        while part := file.read(_CHUNK):
+            content += part
+            if len(content) > most:
+                raise DataError(
+                    f"{path}: unfolds to more than {most >> 20:,} MiB; where that is right, decompress it"
+                )
+    return bytes(content)
 
 
 def read_head(path: Path, size: int) -> str:

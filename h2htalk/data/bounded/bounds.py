@@ -49,3 +49,9 @@ VALUES = Bound(
 # Of an export that is one JSON text: a person's chats of years hold millions of values.
 EXPORT_VALUES = Bound("H2HTALK_MOST_EXPORT_VALUES", 10_000_000, "values")
 LISTING = Bound("H2HTALK_MOST_LISTED", 1_000_000, "entries")  # of what a server lists in pages
+# Of Parquet: pyarrow takes some 14 bytes for each.
+FOOTER = Bound("H2HTALK_LARGEST_FOOTER", 1 << 24, "bytes")
+# Of a part of a Parquet file while it is unfolded, beside 16 bytes for each byte of the file.
+PARQUET_MEMORY = Bound("H2HTALK_PARQUET_MEMORY", 3 << 26, "bytes")
+# Of all rows of a small Parquet file: of a large one a thousand times its size.
+TABLE = Bound("H2HTALK_LARGEST_TABLE", 1 << 30, "bytes")

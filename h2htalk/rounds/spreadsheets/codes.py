@@ -10,6 +10,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from h2htalk.data.imports.zip_members import read_member
+
 if TYPE_CHECKING:
     from h2htalk.rounds.round_folder import RoundState
 
@@ -41,7 +43,7 @@ def holds_code(path: Path, codes: Collection[str]) -> bool:
             if sum(member.file_size for member in members) > MAX_UNPACKED:
                 return False
             for member in members:
-                content = archive.read(member)
+                content = read_member(archive, member)
                 if any(code in content for code in wanted):
                     return True
     # zipfile raises these for other bytes, a password, or an unknown compression.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import resource
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
 from h2htalk.text import template_process
+from support.memory import measured_memory
 from support.tiny_llama import (
     NO_SYSTEM_TEMPLATE,
     SYSTEM_DROPPING_TEMPLATE,
@@ -143,11 +143,13 @@ def test_no_template_takes_the_memory_or_the_time_of_this_machine(
     """The template of a model's repository was rendered in this process: `center` took 10 GB, loops took hours."""
     monkeypatch.setattr(template_process, "LONGEST_RENDER", 1)
     monkeypatch.setattr(template_process, "_processes", {})
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tokenizer.chat_template = HOSTILE[name]
-    with pytest.raises(ConfigError, match=r"^here: its chat template: takes more than 10 seconds"):
-        ChatTemplate(tokenizer, "here")
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+    with measured_memory() as peak:
+        with pytest.raises(
+            ConfigError, match=r"^here: its chat template: takes more than 10 seconds"
+        ):
+            ChatTemplate(tokenizer, "here")
+        assert peak() < 100_000  # KiB
 
 
 def test_a_template_that_harms_with_certain_messages_alone_ends_the_command(tokenizer: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -20,6 +21,10 @@ from h2htalk.data.imports.zip_members import read_member
 from h2htalk.errors import DataError, listed
 
 MOST_BYTES = 1 << 30  # of an export, which is held as a whole
+_UNFOLDED_A_BYTE = (
+    32  # bytes of an export that a byte of a compressed file may unfold to; chats have 3 to 10
+)
+_SMALL = 1 << 26  # bytes that a compressed file may unfold to whatever its size
 ARCHIVE = ".zip"
 
 
@@ -40,7 +45,7 @@ class ExportFile:
         size = self.path.stat().st_size
         if size > MOST_BYTES:
             raise DataError(f"{self.path}: more than 1 GiB; export the chats one by one")
-        content = read_bytes(self.path)
+        content = read_bytes(self.path, _most_unfolded(size))
         self.on_read(size)
         return _decoded(content, self.encoding or encoding_of(self.path))
 
@@ -68,18 +73,29 @@ class ExportFile:
                     raise DataError(
                         f"{self.path}: the archive must hold one {wanted}, but has {found}; unpack it"
                     )
-                if members[0].file_size > MOST_BYTES:
-                    raise DataError(f"{self.path}: more than 1 GiB; export the chats one by one")
-                self.on_read(self.path.stat().st_size)
+                size = self.path.stat().st_size
+                most = _most_unfolded(size)
+                if members[0].file_size > most:
+                    raise DataError(
+                        f"{self.path}: unfolds to more than {most >> 20:,} MiB; where that is right, unpack it"
+                    )
+                self.on_read(size)
                 return read_member(archive, members[0])
         except (
             zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
             RuntimeError,
             NotImplementedError,
         ) as error:  # broken, encrypted, or another method
             raise DataError(
                 f"{self.path}: the archive cannot be read: {error}; unpack it"
             ) from error
+
+
+def _most_unfolded(size: int) -> int:
+    """How many bytes a file of a size may be decompressed to."""
+    return min(MOST_BYTES, max(_SMALL, _UNFOLDED_A_BYTE * size))
 
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
